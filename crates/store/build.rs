@@ -5,7 +5,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=src/log.c");
     cc::Build::new().file("src/log.c").opt_level(2).flag("-fno-builtin").cargo_metadata(false).compile("reveille_log");
-    // The whole archive is linked, since its users may come earlier on the linker's line.
+    // Links the whole archive, since its users may come earlier on the linker's command line.
     println!("cargo:rustc-link-search=native={}", std::env::var("OUT_DIR").unwrap_or_default());
     println!("cargo:rustc-link-lib=static:+whole-archive=reveille_log");
 }

@@ -93,8 +93,8 @@ fn a_persons_own_words_in_a_project_stay_and_reserved_names_are_refused_with_wor
     let said: Vec<Value> = claude.requests().into_iter().map(|request| json!(results(&request))).collect();
     let said = json!(said).to_string();
     assert!(said.contains("By hand, your person wrote this") && said.contains("Figs, says Ana"), "{said}");
-    assert!(said.contains("“active” is kept for the memory's own documents"), "{said}");
-    assert!(said.contains("“plans” is kept for the memory's own documents"), "{said}");
+    assert!(said.contains("“active” is reserved for the memory's own documents"), "{said}");
+    assert!(said.contains("“plans” is reserved for the memory's own documents"), "{said}");
     let document = env.memory(GREENHOUSE);
     assert!(document.starts_with(by_hand) && document.contains("The glass is ordered."), "{document}");
     assert!(!env.memory(ACTIVE).contains("## x"));

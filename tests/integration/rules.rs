@@ -283,7 +283,7 @@ fn a_file_that_cant_be_changed_safely_stays_and_its_person_is_told_why() {
     assert_eq!(fs::read_to_string(policy(&env)).unwrap(), "[shel]\n");
     let denied = "[[rule]]\ncommand = \"wc\"\ndecision = \"deny\"\nmatch = [\"wc -l\"]\n";
     write_policy(&env, denied);
-    refused("it would still not run unasked: Your rule in policy.toml, line 1, says deny");
+    refused("it still wouldn't run without asking: Your rule in policy.toml, line 1, says deny");
     assert_eq!(fs::read_to_string(policy(&env)).unwrap(), denied);
     // Mended, the same button works.
     write_policy(&env, "");
@@ -323,7 +323,9 @@ fn rules_are_listed_and_only_what_was_added_here_is_taken_back() {
     let listed = said(&telegram, &env, owner, "/rules");
     assert!(listed.contains("1. Never runs: commands that begin with git push · yours, line 2"), "{listed}");
     assert!(
-        listed.contains("2. Runs unasked: exactly the command echo one | wc -c · added from Telegram on 2026-11-21"),
+        listed.contains(
+            "2. Runs without asking: exactly the command echo one | wc -c · added from Telegram on 2026-11-21"
+        ),
         "{listed}"
     );
     let guest = said(&telegram, &env, (777, 777), "/rules remove 2");
@@ -377,7 +379,9 @@ fn the_terminal_shows_the_rule_and_adds_it_after_a_yes() {
 
     let listed = env.wake(&["policy", "rules"]).ok().stdout;
     assert!(
-        listed.starts_with("1. Runs unasked: exactly the command `echo one | wc -c` · added in the terminal on 2026"),
+        listed.starts_with(
+            "1. Runs without asking: exactly the command `echo one | wc -c` · added in the terminal on 2026"
+        ),
         "{listed}"
     );
     let json = env.wake(&["policy", "rules", "list", "--json"]).ok().json();

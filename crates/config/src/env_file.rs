@@ -4,7 +4,7 @@
 //! The grammar is our own for this reason: parsers on crates.io expand variables and escapes, and preventing this would take more
 //! code than these lines.
 
-use super::said::SettingChanges;
+use super::given::SettingChanges;
 
 /// The reason for a failed change of the settings file. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,7 @@ pub(super) fn parse_line(line: &str) -> EnvLine<'_> {
     if line.is_empty() || line.starts_with('#') {
         return EnvLine::Nothing;
     }
-    parse_setting(line).map_or(EnvLine::Unreadable, |(name, value)| EnvLine::Said(name, value))
+    parse_setting(line).map_or(EnvLine::Unreadable, |(name, value)| EnvLine::Setting(name, value))
 }
 
 fn parse_setting(line: &str) -> Option<(&str, &str)> {
@@ -84,7 +84,7 @@ pub(super) fn apply_changes(text: &str, changes: &SettingChanges) -> Result<Stri
 }
 
 fn change_setting(lines: &mut Vec<String>, name: &str, mut new: Option<&str>) {
-    let says = |line: &str| matches!(parse_line(line), EnvLine::Said(said, _) if said == name);
+    let says = |line: &str| matches!(parse_line(line), EnvLine::Setting(given, _) if given == name);
     lines.retain_mut(|line| {
         if !says(line) {
             return true;
@@ -105,7 +105,7 @@ fn change_setting(lines: &mut Vec<String>, name: &str, mut new: Option<&str>) {
 
 /// The comment at the end of a setting's line.
 fn find_comment(line: &str) -> &str {
-    let EnvLine::Said(_, value) = parse_line(line) else { return "" };
+    let EnvLine::Setting(_, value) = parse_line(line) else { return "" };
     let behind = line.split_once('=').and_then(|(_, rest)| rest.split_once(value)).map_or("", |(_, behind)| behind);
     let behind = behind.trim_start_matches(['"', '\'']).trim();
     if behind.starts_with('#') { behind } else { "" }
@@ -114,7 +114,7 @@ fn find_comment(line: &str) -> &str {
 /// Formats a setting as a line, quoted if necessary, and verifies it by parsing.
 fn format_setting(name: &'static str, value: &str) -> Result<String, EditError> {
     let ways = ["", "'", "\""].map(|quote| format!("{name}={quote}{value}{quote}"));
-    let is_right = |line: &String| !value.contains(['\n', '\r']) && parse_line(line) == EnvLine::Said(name, value);
+    let is_right = |line: &String| !value.contains(['\n', '\r']) && parse_line(line) == EnvLine::Setting(name, value);
     ways.into_iter().find(is_right).ok_or(EditError::Unwritable(name))
 }
 
@@ -178,7 +178,7 @@ mod tests {
             ("A=b=c", "b=c"),
             ("A='' ", ""),
         ] {
-            assert_eq!(parse_line(line), EnvLine::Said("A", value), "{line}");
+            assert_eq!(parse_line(line), EnvLine::Setting("A", value), "{line}");
         }
         for line in ["", "  ", "# A=b", "  #"] {
             assert_eq!(parse_line(line), EnvLine::Nothing, "{line}");
@@ -194,18 +194,18 @@ mod tests {
             let quote = if value.contains('\'') { '"' } else { '\'' };
             if !value.contains(quote) {
                 let quoted = format!("NAME={quote}{value}{quote} # why");
-                prop_assert_eq!(parse_line(&quoted), EnvLine::Said("NAME", &value));
+                prop_assert_eq!(parse_line(&quoted), EnvLine::Setting("NAME", &value));
             }
             let is_plain = value.trim() == value && !value.starts_with(['"', '\'']) && !value.contains(" #");
             if is_plain {
                 let bare = format!("NAME={value}");
-                prop_assert_eq!(parse_line(&bare), EnvLine::Said("NAME", &value));
+                prop_assert_eq!(parse_line(&bare), EnvLine::Setting("NAME", &value));
             }
         }
 
         #[test]
         fn whatever_stands_there_a_value_is_a_part_of_it(line in "\\PC{0,60}") {
-            if let EnvLine::Said(name, value) = parse_line(&line) {
+            if let EnvLine::Setting(name, value) = parse_line(&line) {
                 prop_assert!(line.contains(name) && line.contains(value));
             }
         }

@@ -28,7 +28,7 @@ pub struct Private {
 pub fn read_private(path: &Path) -> Result<Private, String> {
     let us = rustix::process::geteuid().as_raw();
     let link = std::fs::symlink_metadata(path).map_err(cannot_read)?;
-    if link.is_symlink() && !trusted_owner(link.uid(), us) {
+    if link.is_symlink() && !is_trusted_owner(link.uid(), us) {
         return Err(format!("refused: it is a link made by another user (uid {})", link.uid()));
     }
     // Non-blocking, so that a pipe in place of the file can't block us.
@@ -50,7 +50,7 @@ fn cannot_read(error: impl std::fmt::Display) -> String {
     format!("can't be read: {error}")
 }
 
-fn trusted_owner(owner: u32, us: u32) -> bool {
+fn is_trusted_owner(owner: u32, us: u32) -> bool {
     owner == us || owner == 0
 }
 
@@ -59,7 +59,7 @@ fn check_file(owner: u32, mode: u32, us: u32) -> Result<(), String> {
     if mode & FILE_KIND != REGULAR_FILE {
         return Err("refused: it isn't a regular file".to_owned());
     }
-    if !trusted_owner(owner, us) {
+    if !is_trusted_owner(owner, us) {
         return Err(format!("refused: it belongs to another user (uid {owner}); make it yours with chown"));
     }
     if mode & 0o022 != 0 {

@@ -1,6 +1,6 @@
-//! The amount of unrequested work: `INITIATIVE`.
+//! How much the assistant does without being asked: `INITIATIVE`.
 
-/// The frequency of searches for useful unrequested work.
+/// How often the assistant looks for useful work that nobody asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InitiativeLevel {
     /// Never.
@@ -29,7 +29,7 @@ impl InitiativeLevel {
     pub fn describe(self) -> &'static str {
         match self {
             Self::Off => "nothing that you didn't ask for",
-            Self::Low => "one useful thing a day, or a proposal: at most $0.10 of the AI model a day",
+            Self::Low => "one useful thing a day, or a proposal: at most $0.10 a day for the AI model",
             Self::High => "the same at 9, 13 and 17 o'clock: at most $0.30 a day",
         }
     }

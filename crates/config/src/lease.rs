@@ -1,4 +1,4 @@
-//! The sharing of work among several machines with one memory: `LEASE` and related settings.
+//! How several machines with one memory share the work: `LEASE` and related settings.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub enum LeaseHome {
     Remote,
 }
 
-/// The machine that does unrequested work, such as scheduled tasks and reflection (`LEASE_DUTY`).
+/// The machine that runs background jobs, such as scheduled tasks and reflection (`LEASE_DUTY`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnrequestedWork {
     /// This machine, while its bot holds the bot's lease.
@@ -29,7 +29,7 @@ pub enum UnrequestedWork {
     Never,
 }
 
-/// The sharing of work among several machines with one memory.
+/// How several machines with one memory share the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseSettings {
     /// The place of the lease (`LEASE`).
@@ -38,10 +38,10 @@ pub struct LeaseSettings {
     pub reference: String,
     /// The name of this machine; `None` for its host name (`LEASE_NAME`).
     pub name: Option<String>,
-    /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`). It is renewed three times per term: by default, a
-    /// push every 100 seconds while a bot polls.
+    /// The time for which a machine holds the lease without renewal (`LEASE_TERM_S`). The machine renews it three times per term: by
+    /// default, with a push every 100 seconds while a bot polls.
     pub term: Duration,
-    /// The machine that does unrequested work (`LEASE_DUTY`).
+    /// The machine that runs background jobs (`LEASE_DUTY`).
     pub duty: UnrequestedWork,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn parse_reference(value: &str) -> Result<String, String> {
     if is_reference { Ok(value.to_owned()) } else { Err(expected.to_owned()) }
 }
 
-pub(super) fn name(value: &str) -> Result<String, String> {
+pub(super) fn parse_name(value: &str) -> Result<String, String> {
     let is_fine =
         value.chars().count() <= MAX_NAME_CHARS && value.chars().all(|c| c.is_alphanumeric() || "._-".contains(c));
     let expected = || format!("at most {MAX_NAME_CHARS} letters, digits, dots, hyphens and underscores");

@@ -8,13 +8,13 @@ mod cloud;
 mod env_file;
 mod error;
 mod files;
+mod given;
 mod initiative;
 mod lease;
 mod model_name;
 mod old;
 mod raw;
 mod resolve;
-mod said;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -46,12 +46,12 @@ pub use self::{
     cloud::{BedrockSettings, VertexSettings},
     env_file::EditError,
     error::{ConfigError, SettingProblem},
+    given::{GivenSettings, SettingChanges, check_value, file_setting, is_secret},
     initiative::InitiativeLevel,
     lease::{LeaseHome, LeaseSettings, UnrequestedWork},
     model_name::Provider,
     old::OldSetting,
     raw::Source,
-    said::{GivenSettings, SettingChanges, check_value, file_setting, is_secret},
     table::{SETTINGS, Setting, VARIABLES, render_example},
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
     while_working::WhileWorking,
@@ -161,9 +161,9 @@ pub struct Config {
     pub quiet_hours: Option<QuietHours>,
     /// The time of day from which the program reflects on the days before; `None` for never (`REFLECT_AT`).
     pub reflect_at: Option<NaiveTime>,
-    /// The frequency of searches for useful unrequested work (`INITIATIVE`).
+    /// How often the assistant looks for useful work that nobody asked for (`INITIATIVE`).
     pub initiative: InitiativeLevel,
-    /// The handling of messages that come during a cycle of their chat (`WHILE_WORKING`).
+    /// What to do with messages that arrive during a cycle of the same chat (`WHILE_WORKING`).
     pub while_working: WhileWorking,
     /// The maximum number of unasked messages a day (`TELL_PER_DAY`).
     pub tell_per_day: u32,
@@ -224,7 +224,7 @@ impl Config {
     /// Adds a note about an ignored `.env` in the current directory, which earlier versions read. Somebody else's folder must not
     /// decide where the key and the memory are sent, or keep the program from starting.
     fn note_ignored_env_file(&mut self, cwd: &Path) {
-        let Some((path, names)) = raw::passed_over(cwd).filter(|_| self.env_file.is_none()) else { return };
+        let Some((path, names)) = raw::find_ignored_env_file(cwd).filter(|_| self.env_file.is_none()) else { return };
         let own = self.workspace_dir.join(".env");
         let command = if names.contains(&"WORKSPACE_DIR") {
             format!("start with --env-file {}", quote_for_shell(&path))

@@ -32,7 +32,7 @@ impl OldSetting {
         let (mut settings, mut unreadable) = (Vec::new(), 0);
         for line in text.lines() {
             match env_file::parse_line(line) {
-                EnvLine::Said(name, value) => settings.push(Self::new(name, value)),
+                EnvLine::Setting(name, value) => settings.push(Self::new(name, value)),
                 EnvLine::Nothing => {}
                 EnvLine::Unreadable => unreadable += 1,
             }

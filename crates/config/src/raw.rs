@@ -16,7 +16,7 @@ use super::{
     env_file::{self, EnvLine},
     error::SettingProblem,
     files::read_private,
-    said::SettingChanges,
+    given::SettingChanges,
     table::{VARIABLES, list_secrets},
     types::{self, RepoUrl},
     values,
@@ -55,7 +55,7 @@ pub(super) struct RawSetting {
 /// The given settings before parsing.
 #[derive(Default)]
 pub(super) struct Raw {
-    said: BTreeMap<&'static str, RawSetting>,
+    given: BTreeMap<&'static str, RawSetting>,
     empty: BTreeSet<&'static str>,
     /// Settings with a pending change, whose values in the file are ignored.
     changed: BTreeSet<&'static str>,
@@ -128,7 +128,7 @@ impl Raw {
 
     /// The value of a setting; `None` if missing or empty.
     pub(super) fn get(&self, name: &str) -> Option<&RawSetting> {
-        self.said.get(name)
+        self.given.get(name)
     }
 
     /// Formats a value for printing: shortened and without secrets.
@@ -157,13 +157,13 @@ impl Raw {
         } else if value.is_empty() {
             self.empty.insert(name);
         } else {
-            self.said.entry(name).or_insert(RawSetting { value: value.to_owned(), source });
+            self.given.entry(name).or_insert(RawSetting { value: value.to_owned(), source });
         }
     }
 
     /// Removes a setting's value and its problems.
     pub(super) fn remove_value(&mut self, name: &str) {
-        self.said.remove(name);
+        self.given.remove(name);
         self.empty.remove(name);
         self.problems.retain(|problem| problem.subject != name);
     }
@@ -175,11 +175,11 @@ impl Raw {
 
     /// Finds the workspace and reads the only settings file: the named one, else the workspace's `.env`.
     fn read_env_file(&mut self, named: Option<&Path>) {
-        let is_in_environment = self.said.contains_key("WORKSPACE_DIR");
+        let is_in_environment = self.given.contains_key("WORKSPACE_DIR");
         if let Some(path) = named {
             self.read_settings_file(path);
         }
-        let is_set = self.said.contains_key("WORKSPACE_DIR");
+        let is_set = self.given.contains_key("WORKSPACE_DIR");
         self.workspace_dir = if is_set { self.parse_workspace() } else { self.default_workspace() };
         // fault: current-directorys-settings-count
         let own = self.workspace_dir.as_deref().and_then(find_env_file).filter(|_| named.is_none());
@@ -198,11 +198,11 @@ impl Raw {
     }
 
     fn parse_workspace(&mut self) -> Option<PathBuf> {
-        let said = self.get("WORKSPACE_DIR")?;
-        match values::parse_absolute_path(&said.value, self.home.as_deref()) {
+        let given = self.get("WORKSPACE_DIR")?;
+        match values::parse_absolute_path(&given.value, self.home.as_deref()) {
             Ok(path) => Some(path),
             Err(expected) => {
-                let what = format!("expected {expected}, got {}", Self::format_value("WORKSPACE_DIR", &said.value));
+                let what = format!("expected {expected}, got {}", Self::format_value("WORKSPACE_DIR", &given.value));
                 self.add_problem("WORKSPACE_DIR", &what);
                 None
             }
@@ -227,7 +227,7 @@ impl Raw {
         for (number, line) in number_lines(&private.text) {
             match env_file::parse_line(line) {
                 EnvLine::Nothing => {}
-                EnvLine::Said(name, value) => self.record_line(path, &mut seen, name, value),
+                EnvLine::Setting(name, value) => self.record_line(path, &mut seen, name, value),
                 // Don't show the line, which may hold a secret.
                 EnvLine::Unreadable => {
                     let what = format!(
@@ -287,7 +287,7 @@ impl Raw {
     }
 
     fn add_problem(&mut self, name: &str, what: &str) {
-        let source = self.get(name).map(|said| said.source.clone());
+        let source = self.get(name).map(|given| given.source.clone());
         self.problems.push(SettingProblem { subject: name.to_owned(), source, what: what.to_owned() });
     }
 }
@@ -308,12 +308,12 @@ fn number_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Finds an ignored `.env` in a directory, and the names of our settings in it. Their values aren't used, because the file's
 /// author is unknown.
-pub(super) fn passed_over(dir: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
+pub(super) fn find_ignored_env_file(dir: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
     let path = find_env_file(dir)?;
     let text = read_private(&path).ok()?.text;
     let named: BTreeSet<&str> = number_lines(&text)
         .filter_map(|(_, line)| match env_file::parse_line(line) {
-            EnvLine::Said(name, _) => Some(name),
+            EnvLine::Setting(name, _) => Some(name),
             EnvLine::Nothing | EnvLine::Unreadable => None,
         })
         .collect();

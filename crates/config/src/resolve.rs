@@ -71,7 +71,7 @@ impl Settings {
         let home = self.0.home.clone();
         let home = home.as_deref();
         let allowed_chats = self.parse_given("ALLOWED_CHAT_IDS", values::parse_chats).unwrap_or_default();
-        let repo_url = self.parse_given("REPO_URL", values::repo_url);
+        let repo_url = self.parse_given("REPO_URL", values::parse_repo_url);
         let media_dir = self.parse_given("MEDIA_DIR", |value| values::parse_absolute_path(value, home));
         let timezone = self.parse_given("TIMEZONE", values::parse_timezone);
         let config = Config {
@@ -94,14 +94,14 @@ impl Settings {
             model_reflect: self.parse_given("MODEL_REFLECT", values::parse_model),
             chosen_model: None,
             claude_code: self.parse("CLAUDE_CODE", |value| values::parse_program(value, home))?,
-            images_max: self.parse("IMAGES_MAX", values::images_max)?,
+            images_max: self.parse("IMAGES_MAX", values::parse_images_max)?,
             claude_code_model: self.parse("CLAUDE_CODE_MODEL", values::parse_model)?,
             claude_code_token: self.parse_secret("CLAUDE_CODE_OAUTH_TOKEN", values::parse_api_key),
             brave_key: self.parse_secret("BRAVE_API_KEY", values::parse_api_key),
             embed_model: self.parse_given("EMBED_MODEL", |value| values::parse_embed_model(value, home)),
             openai_base_url: self.parse("OPENAI_BASE_URL", values::parse_server_url)?,
             openai_key: self.parse_secret("OPENAI_API_KEY", values::parse_api_key),
-            openai_price: self.parse_given("OPENAI_PRICE", values::token_price),
+            openai_price: self.parse_given("OPENAI_PRICE", values::parse_token_price),
             gemini_base_url: self.parse("GEMINI_BASE_URL", values::parse_server_url)?,
             gemini_key: self.parse_secret("GEMINI_API_KEY", values::parse_api_key),
             proxy_secrets: self.0.proxy_secrets.clone(),
@@ -109,22 +109,22 @@ impl Settings {
             autonomy: self.parse("AUTONOMY", values::parse_autonomy)?,
             initiative: self.parse("INITIATIVE", initiative::parse_initiative)?,
             while_working: self.parse("WHILE_WORKING", while_working::parse_while_working)?,
-            daily_budget_usd: self.parse("DAILY_BUDGET_USD", values::budget_usd)?,
-            monthly_budget_usd: self.parse_given("MONTHLY_BUDGET_USD", values::budget_usd),
+            daily_budget_usd: self.parse("DAILY_BUDGET_USD", values::parse_budget_usd)?,
+            monthly_budget_usd: self.parse_given("MONTHLY_BUDGET_USD", values::parse_budget_usd),
             wake_timeout: self.parse("WAKE_TIMEOUT_MIN", values::parse_minutes)?,
             stale_lock: self.parse("STALE_LOCK_MIN", values::parse_minutes)?,
             pull_every: self.parse("PULL_EVERY_MIN", values::parse_minutes)?,
-            disk_reserve: self.parse("DISK_RESERVE_MB", values::disk_reserve)?,
+            disk_reserve: self.parse("DISK_RESERVE_MB", values::parse_disk_reserve)?,
             keep: self.parse("KEEP_DAYS", values::parse_retention)?,
             whisper_model: self.parse_given("WHISPER_MODEL", |value| values::parse_absolute_path(value, home)),
             quiet_hours: self.parse("QUIET_HOURS", values::parse_quiet_hours)?,
-            reflect_at: self.parse("REFLECT_AT", values::time_or_none)?,
-            tell_per_day: self.parse("TELL_PER_DAY", values::tell_per_day)?,
+            reflect_at: self.parse("REFLECT_AT", values::parse_optional_time)?,
+            tell_per_day: self.parse("TELL_PER_DAY", values::parse_tell_per_day)?,
             fixed_now: self.parse_given("REVEILLE_NOW", values::parse_now),
             // Its default holds for files alone: a terminal shows less.
-            log_level: self.parse_given("REVEILLE_LOG", values::log_level),
+            log_level: self.parse_given("REVEILLE_LOG", values::parse_log_level),
             log_targets: self.parse_log_targets(),
-            log_format: self.parse("LOG_FORMAT", values::log_format)?,
+            log_format: self.parse("LOG_FORMAT", values::parse_log_format)?,
             has_desktop: self.0.has_desktop || cfg!(target_os = "macos"),
             no_color: self.0.no_color,
             env_file: self.0.env_file.clone(),
@@ -150,8 +150,8 @@ impl Settings {
 
     /// Parses `RUST_LOG`. It belongs to all programs, so a bad value must not fail the start.
     fn parse_log_targets(&mut self) -> Option<tracing_subscriber::filter::Targets> {
-        let said = self.0.rust_log.take()?;
-        let parsed = values::log_targets(&said);
+        let given = self.0.rust_log.take()?;
+        let parsed = values::parse_log_targets(&given);
         if let Err(expected) = &parsed {
             self.0.notes.push(format!("RUST_LOG is ignored, because its value is wrong. Expected {expected}."));
         }
@@ -160,12 +160,12 @@ impl Settings {
 
     /// Parses a setting; `None` if the value is missing or wrong.
     fn parse_given<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
-        let said = self.0.get(name)?;
-        match parse(&said.value) {
+        let given = self.0.get(name)?;
+        match parse(&given.value) {
             Ok(value) => Some(value),
             Err(expected) => {
-                let what = format!("expected {expected}; got {}", Raw::format_value(name, &said.value));
-                let source = Some(said.source.clone());
+                let what = format!("expected {expected}; got {}", Raw::format_value(name, &given.value));
+                let source = Some(given.source.clone());
                 self.0.problems.push(SettingProblem { subject: name.to_owned(), source, what });
                 None
             }
@@ -174,10 +174,10 @@ impl Settings {
 
     fn parse_bedrock(&mut self) -> BedrockSettings {
         BedrockSettings {
-            region: self.parse_given("AWS_REGION", values::aws_region),
+            region: self.parse_given("AWS_REGION", values::parse_aws_region),
             base_url: self.parse_given("BEDROCK_BASE_URL", values::parse_server_url),
             bearer_token: self.parse_secret("AWS_BEARER_TOKEN_BEDROCK", values::parse_api_key),
-            access_key_id: self.parse_given("AWS_ACCESS_KEY_ID", values::aws_key_id),
+            access_key_id: self.parse_given("AWS_ACCESS_KEY_ID", values::parse_aws_key_id),
             secret_access_key: self.parse_secret("AWS_SECRET_ACCESS_KEY", values::parse_api_key),
             session_token: self.parse_secret("AWS_SESSION_TOKEN", values::parse_api_key),
         }
@@ -189,10 +189,10 @@ impl Settings {
         // Hide the file from programs that the model runs. The folder of the `gcloud` tool is hidden from them anyway.
         self.0.key_files.extend(login.clone());
         Some(VertexSettings {
-            project: self.parse_given("GOOGLE_CLOUD_PROJECT", values::google_project),
-            location: self.parse("GOOGLE_CLOUD_LOCATION", values::google_location)?,
+            project: self.parse_given("GOOGLE_CLOUD_PROJECT", values::parse_google_project),
+            location: self.parse("GOOGLE_CLOUD_LOCATION", values::parse_google_location)?,
             login: login.or_else(|| cloud::gcloud_login(home)),
-            workspace: self.parse_given("VERTEX_WORKSPACE", values::vertex_workspace),
+            workspace: self.parse_given("VERTEX_WORKSPACE", values::parse_vertex_workspace),
             base_url: self.parse_given("VERTEX_BASE_URL", values::parse_server_url),
         })
     }
@@ -206,7 +206,7 @@ impl Settings {
                 home => Ok(home),
             })?,
             reference: self.parse("LEASE_REF", lease::parse_reference)?,
-            name: self.parse_given("LEASE_NAME", lease::name),
+            name: self.parse_given("LEASE_NAME", lease::parse_name),
             term: self.parse("LEASE_TERM_S", lease::parse_term)?,
             duty: self.parse("LEASE_DUTY", lease::parse_duty)?,
         })

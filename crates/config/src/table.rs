@@ -1,4 +1,4 @@
-//! All settings, in one table. The reader takes names, secrets and defaults from it, and `.env.example` is its printout.
+//! All settings, in one table. It is the source of their names, secrets and defaults, and of `.env.example`.
 
 /// A setting.
 #[derive(Debug)]
@@ -9,9 +9,9 @@ pub struct Setting {
     pub file: Option<&'static str>,
     /// The value if unset, as a person would write it; empty for none.
     pub default: &'static str,
-    /// The heading in `.env.example` under which it stands.
+    /// Its heading in `.env.example`.
     group: &'static str,
-    /// The explanation in `.env.example`, a line each; empty if the setting above explains it, too.
+    /// The lines of explanation in `.env.example`; empty if the explanation of the setting above covers this one, too.
     help: &'static str,
     /// True if a person usually sets it: its line in `.env.example` isn't commented out.
     is_usual: bool,
@@ -62,12 +62,12 @@ pub const SETTINGS: [Setting; 70] = [
          of the OpenAI-compatible server below, such as openai:qwen3:8b of an Ollama on this machine. bedrock:NAME and vertex:NAME are Claude on\n\
          Amazon Bedrock and on Google Cloud (docs/MODELS.md).\n\
          Several, separated by commas, are a chain: where one can't be used, the next one is (claude-sonnet-5-5,openai:qwen3:8b,offline)."),
-    plain(MODEL, "MODEL_SIMPLE", "", "The model that starts on each message. If its plan calls the work more than quick, MODEL continues (default: none, MODEL does all)."),
+    plain(MODEL, "MODEL_SIMPLE", "", "The model that starts on each message. If its plan says that the work isn't quick, MODEL continues (default: none, MODEL does all)."),
     plain(MODEL, "MODEL_REFLECT", "", "The model for the nightly reflection (default: MODEL)."),
     plain(MODEL, "OPENAI_BASE_URL", OPENAI_BASE_URL, "For MODEL=openai:NAME, and EMBED_MODEL=openai:NAME: an OpenAI-compatible API; http only for a server on this machine."),
     secret(MODEL, "OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "The key to that server. Nobody else gets it; a server of your own may need none."),
     plain(MODEL, "OPENAI_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
-    plain(MODEL, "OPENAI_PRICE", "", "What its models cost, in US dollars per million tokens in and out, such as 0.28/0.42. Unset: as much as the dearest Claude model."),
+    plain(MODEL, "OPENAI_PRICE", "", "What its models cost, in US dollars per million tokens in and out, such as 0.28/0.42. Unset: the price of the most expensive Claude model."),
     plain(MODEL, "AWS_REGION", "", "For MODEL=bedrock:NAME: the region, such as us-east-1."),
     secret(MODEL, "AWS_BEARER_TOKEN_BEDROCK", "AWS_BEARER_TOKEN_BEDROCK_FILE", "A key for Bedrock alone (an Amazon Bedrock API key); else requests are signed with the access key below."),
     plain(MODEL, "AWS_BEARER_TOKEN_BEDROCK_FILE", "", "Or the absolute path of a file that holds it."),
@@ -122,9 +122,9 @@ pub const SETTINGS: [Setting; 70] = [
          before what is risky. 2: it asks only before what can't be undone (it always asks before that). What `wake undo` can restore isn't\n\
          risky. It asks in your chat, or in `wake approvals list`. If you don't answer within a day, it doesn't do it."),
     plain(BEHAVIOUR, "INITIATIVE", "off", "How much it does unasked: off; low, one useful thing a day or a proposal; high, the same at 9, 13 and 17 o'clock. It\n\
-         weighs your tasks and projects by a written rule (docs/INITIATIVE.md), and asks the model only where something is worth it."),
-    plain(BEHAVIOUR, "WHILE_WORKING", "join", "What becomes of a message that comes while it works on another of the same chat: join, it is read after the present step;\n\
-         wait, it is answered afterwards. /stop stops at once in any case."),
+         weighs your tasks and projects by a written rule (docs/INITIATIVE.md), and asks the model only about those worth it."),
+    plain(BEHAVIOUR, "WHILE_WORKING", "join", "What to do with a message that arrives while it works on another one from the same chat: join, the model reads it after the\n\
+         current step; wait, it answers it afterwards. /stop stops at once in any case."),
     plain(BEHAVIOUR, "QUIET_HOURS", "22:00-07:00", "When it doesn't speak unasked, by your clock; none for no such hours."),
     plain(BEHAVIOUR, "REFLECT_AT", "03:30", "The time of day from which it reflects on the days before, if nobody waits and something happened: it sums up each chat's day\n\
          and tidies its memory, within the budget, in one commit that `wake undo` can undo. none: never."),

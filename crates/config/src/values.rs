@@ -146,7 +146,7 @@ pub fn is_loopback(host: &str) -> bool {
 }
 
 /// Parses a git remote that can't be mistaken for an option or run a program.
-pub(super) fn repo_url(value: &str) -> Result<RepoUrl, String> {
+pub(super) fn parse_repo_url(value: &str) -> Result<RepoUrl, String> {
     let expected = || "a git remote: https://…, ssh://…, user@host:path, file:///… or an absolute path".to_owned();
     let clean = !value.starts_with('-') && !value.contains("::") && !value.contains(char::is_control);
     let known = match value.split_once("://") {
@@ -264,24 +264,24 @@ pub(super) fn parse_models(value: &str) -> Result<String, String> {
 const MAX_MODELS: usize = 8;
 
 /// Parses a region, which becomes part of a server's name.
-pub(super) fn aws_region(value: &str) -> Result<String, String> {
+pub(super) fn parse_aws_region(value: &str) -> Result<String, String> {
     parse_plain_name(value, b"-", "an AWS region such as us-east-1")
 }
 
-pub(super) fn aws_key_id(value: &str) -> Result<String, String> {
+pub(super) fn parse_aws_key_id(value: &str) -> Result<String, String> {
     parse_plain_name(value, b"_", "the id of an AWS access key, such as AKIAIOSFODNN7EXAMPLE")
 }
 
-pub(super) fn google_project(value: &str) -> Result<String, String> {
+pub(super) fn parse_google_project(value: &str) -> Result<String, String> {
     parse_plain_name(value, b"-.:", "the id of a Google Cloud project such as my-project-123456")
 }
 
 /// Parses a location, which becomes part of a server's name.
-pub(super) fn google_location(value: &str) -> Result<String, String> {
+pub(super) fn parse_google_location(value: &str) -> Result<String, String> {
     parse_plain_name(value, b"-", "a Google Cloud location such as global or europe-west1")
 }
 
-pub(super) fn vertex_workspace(value: &str) -> Result<String, String> {
+pub(super) fn parse_vertex_workspace(value: &str) -> Result<String, String> {
     parse_plain_name(value, b"-_", "the id of a workspace such as wrkspc_01AbC")
 }
 
@@ -321,7 +321,7 @@ pub(super) fn parse_autonomy(value: &str) -> Result<Autonomy, String> {
     }
 }
 
-pub(super) fn budget_usd(value: &str) -> Result<f64, String> {
+pub(super) fn parse_budget_usd(value: &str) -> Result<f64, String> {
     let amount =
         value.strip_prefix('$').unwrap_or(value).parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd));
     // The absolute value turns `-0` into 0.
@@ -329,7 +329,7 @@ pub(super) fn budget_usd(value: &str) -> Result<f64, String> {
 }
 
 /// Parses the prices of a million tokens, input and output.
-pub(super) fn token_price(value: &str) -> Result<(f64, f64), String> {
+pub(super) fn parse_token_price(value: &str) -> Result<(f64, f64), String> {
     let usd =
         |usd: &str| usd.trim().parse::<f64>().ok().filter(|usd| (0.0..=MAX_BUDGET_USD).contains(usd)).map(f64::abs);
     let price = value.split_once('/').and_then(|(input, output)| usd(input).zip(usd(output)));
@@ -342,7 +342,7 @@ pub(super) fn parse_minutes(value: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(minutes * 60))
 }
 
-pub(super) fn disk_reserve(value: &str) -> Result<Reserve, String> {
+pub(super) fn parse_disk_reserve(value: &str) -> Result<Reserve, String> {
     let mib = value.parse::<u32>().ok().filter(|mib| *mib <= MAX_RESERVE_MIB);
     mib.map(Reserve::from_mib).ok_or_else(|| format!("whole MiB from 0 (no reserve) to {MAX_RESERVE_MIB}"))
 }
@@ -354,11 +354,11 @@ pub(super) fn parse_retention(value: &str) -> Result<Option<Duration>, String> {
     Ok((days > 0).then(|| Duration::from_secs(days * 24 * 60 * 60)))
 }
 
-pub(super) fn images_max(value: &str) -> Result<usize, String> {
+pub(super) fn parse_images_max(value: &str) -> Result<usize, String> {
     value.parse().ok().filter(|n| *n <= 20).ok_or_else(|| "a whole number from 0 (no pictures) to 20".to_owned())
 }
 
-pub(super) fn tell_per_day(value: &str) -> Result<u32, String> {
+pub(super) fn parse_tell_per_day(value: &str) -> Result<u32, String> {
     value.parse().ok().filter(|n| *n <= 100).ok_or_else(|| "a whole number from 0 to 100".to_owned())
 }
 
@@ -374,14 +374,14 @@ pub(super) fn parse_quiet_hours(value: &str) -> Result<Option<QuietHours>, Strin
 }
 
 /// Parses a time; `None` for never.
-pub(super) fn time_or_none(value: &str) -> Result<Option<NaiveTime>, String> {
+pub(super) fn parse_optional_time(value: &str) -> Result<Option<NaiveTime>, String> {
     if value.eq_ignore_ascii_case("none") {
         return Ok(None);
     }
     NaiveTime::parse_from_str(value, "%H:%M").map(Some).map_err(|_| "a time such as 03:30, or none".to_owned())
 }
 
-pub(super) fn log_level(value: &str) -> Result<tracing::Level, String> {
+pub(super) fn parse_log_level(value: &str) -> Result<tracing::Level, String> {
     match value {
         "error" => Ok(tracing::Level::ERROR),
         "warn" => Ok(tracing::Level::WARN),
@@ -391,13 +391,13 @@ pub(super) fn log_level(value: &str) -> Result<tracing::Level, String> {
     }
 }
 
-pub(super) fn log_format(value: &str) -> Result<LogFormat, String> {
+pub(super) fn parse_log_format(value: &str) -> Result<LogFormat, String> {
     let all = [LogFormat::Text, LogFormat::Json, LogFormat::Off];
     all.into_iter().find(|format| format.as_str() == value).ok_or_else(|| "text, json or off".to_owned())
 }
 
 /// Parses `RUST_LOG`: levels by module, in the format of other Rust programs.
-pub(super) fn log_targets(value: &str) -> Result<tracing_subscriber::filter::Targets, String> {
+pub(super) fn parse_log_targets(value: &str) -> Result<tracing_subscriber::filter::Targets, String> {
     value.parse().map_err(|_| "levels such as warn,reveille::bot=debug".to_owned())
 }
 

@@ -1,12 +1,12 @@
-//! What becomes of a message that comes while another of its chat is worked on: `WHILE_WORKING`.
+//! What to do with a message that arrives during a cycle of the same chat: `WHILE_WORKING`.
 
-/// The handling of messages that come during a cycle of their chat.
+/// What to do with messages that arrive during a cycle of the same chat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhileWorking {
-    /// They join the conversation: the model reads them after its present call.
+    /// Add them to the conversation: the model reads them after its current call.
     #[default]
     Join,
-    /// They wait, and are answered afterwards.
+    /// Let them wait, and answer them after the cycle.
     Wait,
 }
 

@@ -26,7 +26,7 @@ use reveille_base::file;
 
 use super::{
     Condition, Merge, Oid, Repo, RepoError,
-    endings::as_on_disk,
+    endings::to_disk_bytes,
     index_lock::{self, IndexLock},
     names,
     publish::{FileChange, join_change},
@@ -345,7 +345,7 @@ impl Repo {
         let bytes = tree::read_item(&self.git, item)?;
         Ok(bytes.zip(item).map(|(bytes, item)| {
             let bytes = match now {
-                Some(now) if ![now.mode, item.mode].contains(&LINK) => as_on_disk(bytes, &now.bytes),
+                Some(now) if ![now.mode, item.mode].contains(&LINK) => to_disk_bytes(bytes, &now.bytes),
                 _ => bytes,
             };
             OnDisk { bytes, mode: item.mode }

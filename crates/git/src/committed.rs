@@ -1,5 +1,5 @@
-//! A reader of our branch's last commit, for use while a wake may be writing. The reader takes no lock, never writes, and skips the work
-//! tree, which may be half-way.
+//! A reader of our branch's last commit, for use while a wake may be writing. The reader takes no lock, never writes, and ignores the
+//! work tree, which may be half written.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use git2::{ObjectType, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{Oid, RepoError, our_branch, tree};
 
-/// The most files listed.
+/// The maximum number of files listed.
 const MAX_LISTED: usize = 500;
 
 /// The files of one commit.
@@ -26,7 +26,7 @@ pub struct CommittedFile {
 }
 
 impl Committed {
-    /// Opens the last commit of the branch of the wakes; `None` before the first.
+    /// Opens the last commit of the wakes' branch; `None` before the first commit.
     pub fn open(dir: &Path) -> Result<Option<Self>, RepoError> {
         let git = match Repository::open(dir) {
             Ok(git) => git,

@@ -1,4 +1,4 @@
-//! The first run: makes a repository from the remote or from the templates. A new repository is built next to its place and moved there
+//! The first run: creates the repository from the remote or from the templates. Builds it next to its final place and then moves it there
 //! whole, so that the next attempt can clear the remains of a failed or killed one.
 
 use std::{
@@ -31,7 +31,7 @@ use super::{
 /// The time limit of the first clone, which fetches the whole history.
 pub const CLONE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The time limit of the remote's first sign of life, before the clone.
+/// The time limit for the remote's first answer, before the clone.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The pause before another attempt to complete a partial clone.
@@ -46,15 +46,15 @@ pub enum Created {
     FromTemplates,
     /// Cloned from the remote.
     Cloned,
-    /// Made from the templates while the remote can't be reached; the two are joined as soon as it can.
+    /// Made from the templates, because the remote can't be reached. A later wake joins the two histories as soon as it can.
     Unjoined(RemoteError),
     /// Cloned from a remote without commits: the first commit holds the templates, to be pushed.
     ClonedEmpty,
 }
 
 impl Repo {
-    /// Opens the repository at `dir`, made first if need be: cloned from `repo_url` if set, else from `templates` (paths and contents).
-    /// From then on `origin` decides: a `repo_url` that differs from it is [`RepoError::Configuration`].
+    /// Opens the repository at `dir`. If there is none, first clones it from `repo_url` or, without one, creates it from `templates` (paths
+    /// and contents). Later, a `repo_url` that differs from the repository's `origin` is a [`RepoError::Configuration`].
     pub fn open_or_create(
         dir: &Path,
         repo_url: Option<&str>,
@@ -63,7 +63,7 @@ impl Repo {
     ) -> Result<(Self, Created), RepoError> {
         if dir.join(".git").exists() {
             let repo = Self::open(dir)?;
-            repo.adopt(repo_url)?;
+            repo.match_origin(repo_url)?;
             repo.complete_clone(now)?;
             return Ok((repo, Created::Existing));
         }
@@ -77,7 +77,7 @@ impl Repo {
         clear_directory(&making)?;
         let made = match repo_url {
             Some(url) => match make_from_remote(&making, url, templates, now) {
-                // Messages can be answered whatever the reason of the remote's absence.
+                // Whatever keeps the remote away, messages can be answered without it.
                 Err(RepoError::Unreachable(why)) => {
                     clear_directory(&making)?;
                     make_unjoined_repository(&making, url, templates, now).map(|()| Created::Unjoined(why))
@@ -94,7 +94,7 @@ impl Repo {
         Ok((Self::open(dir)?, created))
     }
 
-    /// Returns `true` if `origin` matches `REPO_URL`; opening the repository for work settles or refuses a difference.
+    /// Returns `true` if `origin` matches `REPO_URL`. If not, [`Self::open_or_create`] corrects `origin` or returns an error.
     pub fn has_origin(&self, repo_url: &str) -> bool {
         self.origin_url().is_some_and(|origin| is_same_url(&origin, repo_url))
     }
@@ -112,8 +112,8 @@ impl Repo {
         first
     }
 
-    /// Has git fetch the missing objects of a partial clone: git would fetch each on its first read, but libgit2 can't. If the remote is
-    /// away, the next attempt follows an hour later, lest each answer wait for it; until then only objects present can be read.
+    /// Makes git fetch the missing objects of a partial clone: git would fetch each on its first read, but libgit2 can't. After a failure,
+    /// waits an hour before the next attempt, so that not every answer is delayed. Until then the missing objects can't be read.
     fn complete_clone(&self, now: DateTime<Utc>) -> Result<(), RepoError> {
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
         let promisor = format!("remote.{REMOTE}.promisor");
@@ -142,7 +142,7 @@ impl Repo {
                     Err(error) if error.code() != git2::ErrorCode::NotFound => return Err(error.into()),
                     _ => {}
                 }
-                tracing::info!("the memory was a partial clone, and is a whole one now");
+                tracing::info!("completed the memory, which was a partial clone");
             }
             Ok(output) => tracing::warn!(why = %classify_failure(&output), "a partial clone couldn't be completed"),
             Err(error) => tracing::warn!(why = %error, "a partial clone couldn't be completed"),
@@ -150,8 +150,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Compares `REPO_URL` with `origin`, and settles once which branch is ours.
-    fn adopt(&self, repo_url: Option<&str>) -> Result<(), RepoError> {
+    /// Makes `origin` match `REPO_URL`, or refuses a different address. Also records which branch is ours, unless that was done before.
+    fn match_origin(&self, repo_url: Option<&str>) -> Result<(), RepoError> {
         if let Some(url) = repo_url {
             match self.origin_url() {
                 // No fetch has ever succeeded: the cause may have been a wrong address or password.
@@ -180,7 +180,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Makes `branch` our branch, here and at the remote.
+    /// Records `branch` as our branch, and sets the branch of the remote that it follows.
     pub(super) fn name_branch(&self, branch: &str) -> Result<(), RepoError> {
         store_branch(&self.git, branch)?;
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
@@ -188,7 +188,7 @@ impl Repo {
         Ok(config.set_str(&format!("branch.{branch}.merge"), &format!("refs/heads/{branch}"))?)
     }
 
-    /// Writes to the repository's own configuration: libgit2 would choose the file above it, which is ours.
+    /// Adds the remote to the repository's own configuration. Without an explicit level, libgit2 would write to the program's.
     fn add_remote(&self, url: &str) -> Result<(), RepoError> {
         let mut config = self.git.config()?.open_level(ConfigLevel::Local)?;
         let branch = &self.branch;
@@ -206,7 +206,7 @@ fn make_from_templates(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc
     first_commit(dir, templates, now)
 }
 
-/// Makes a repository from the templates, with the remote's address and a mark to join its history later.
+/// Makes a repository from the templates, and records the remote's address and a mark, so that a later wake joins the two histories.
 fn make_unjoined_repository(
     dir: &Path,
     url: &str,
@@ -230,7 +230,7 @@ fn make_from_remote(
 ) -> Result<Created, RepoError> {
     let parent = dir.parent().unwrap_or(Path::new("."));
     let unreachable = |error: process::ProcessError| RepoError::Unreachable(error.into());
-    // The first answer waits for this probe: a silent remote has to be recognised soon.
+    // The first answer waits for this probe, so a silent remote must be noticed soon.
     let probe = remote::build_git_command(parent).args(LIST).args([url]).args(LISTED).timeout(PROBE_TIMEOUT);
     let output = process::run(&probe).map_err(unreachable)?;
     if !output.status.success() {
@@ -257,10 +257,10 @@ fn make_from_remote(
     first_commit(dir, templates, now).map(|()| Created::ClonedEmpty)
 }
 
-/// Builds the error for a clone in a form that libgit2 can't read, taken over from the remote.
+/// Builds the error for a clone in a format that libgit2 can't read. A clone takes its format from the remote.
 fn refused_form(form: &UnreadableForm) -> RepoError {
     let why = format!(
-        "it is in a form of git's that I can't read ({}). Make one with `git init --bare --object-format=sha1`, and push there",
+        "its repository format can't be read here ({}). Make one with `git init --bare --object-format=sha1`, and push there",
         form.setting
     );
     RepoError::Unreachable(RemoteError::Refused { why: Outside::new(Origin::Remote, &why) })
@@ -294,14 +294,14 @@ fn first_commit(dir: &Path, templates: &[(&str, &str)], now: DateTime<Utc>) -> R
     Ok(())
 }
 
-/// Moves the new repository to its place, durably; an empty directory there is replaced.
+/// Moves the new repository to its place, durably. Replaces an empty directory there.
 fn put_in_place(making: &Path, dir: &Path) -> Result<(), RepoError> {
     // A global sync, once in a repository's life: git syncs its thousands of files only in part.
     rustix::fs::sync();
     move_durably(making, dir).map_err(RepoError::io("moving the new repository to", dir))
 }
 
-/// Returns the directory next to `dir` in which a repository is made, under a name that the next run knows.
+/// Returns the directory next to `dir` in which to build the repository. Its name is fixed, so that the next run finds remains.
 fn temporary_directory(dir: &Path) -> Result<PathBuf, RepoError> {
     let name = dir
         .file_name()
@@ -323,7 +323,7 @@ pub(super) fn store_branch(git: &Repository, branch: &str) -> Result<(), RepoErr
     Ok(git.config()?.open_level(ConfigLevel::Local)?.set_str("reveille.branch", branch)?)
 }
 
-/// Returns `true` if two addresses are of one repository.
+/// Returns `true` if two addresses name the same repository.
 pub(super) fn is_same_url(a: &str, b: &str) -> bool {
     normalise_url(a) == normalise_url(b)
 }

@@ -1,5 +1,5 @@
-//! The effect of a person's git settings between the work tree and the repository: line endings (`core.autocrlf`, the attributes `text` and
-//! `eol`), and index formats that libgit2 can't read.
+//! Handles two kinds of a person's git settings: line endings that differ between the work tree and the repository (`core.autocrlf`, the
+//! attributes `text` and `eol`), and index formats that libgit2 can't read.
 
 use std::{borrow::Cow, io::Write as _, path::Path};
 
@@ -21,12 +21,12 @@ impl Repo {
             let id = writer.commit()?;
             Ok::<_, git2::Error>(self.git.find_blob(id)?.content().to_vec())
         };
-        // `core.safecrlf` may refuse an irreversible conversion: then the bytes stay.
+        // `core.safecrlf` may refuse an irreversible conversion. Then git stores the bytes unchanged.
         Ok(convert().map_or(Cow::Borrowed(bytes), Cow::Owned))
     }
 
-    /// Has git rewrite the person's index in a format that libgit2 reads (neither split nor sparse). Staged changes stay staged, and a
-    /// configured git splits it again by itself.
+    /// Makes git rewrite the person's index in a format that libgit2 reads (neither split nor sparse). Staged changes stay staged. If the
+    /// person's git is set to split the index, it splits it again by itself.
     pub(super) fn make_index_readable(&self) -> Result<(), RepoError> {
         const PLAIN: [&str; 9] = [
             "-c",
@@ -55,13 +55,13 @@ impl Repo {
             Err(error) => error.to_string(),
         };
         Err(RepoError::Configuration(format!(
-            "the index in {} is of a kind that can't be read here ({why}). Nothing was changed: git config core.splitIndex false, git \
-             config index.sparse false, then git update-index --no-split-index --force-write-index",
+            "the index in {} has a format that can't be read here ({why}). Nothing was changed. Run: git config core.splitIndex false; git \
+             config index.sparse false; git update-index --no-split-index --force-write-index",
             self.root.display()
         )))
     }
 
-    /// Returns `true` unless the index has an unknown mandatory extension. Other faults are found on use.
+    /// Returns `true` unless the index has an unknown mandatory extension. Other faults show only when the index is used.
     pub(super) fn is_index_readable(&self) -> bool {
         match Index::open(&self.git.path().join("index")) {
             Err(error) => !error.message().contains("mandatory extension"),
@@ -71,7 +71,7 @@ impl Repo {
 }
 
 /// Converts a stored text to the line endings of the file on disk.
-pub(super) fn as_on_disk(stored: Vec<u8>, on_disk: &[u8]) -> Vec<u8> {
+pub(super) fn to_disk_bytes(stored: Vec<u8>, on_disk: &[u8]) -> Vec<u8> {
     let has_crlf = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b"\r\n");
     if !has_crlf(on_disk) || stored.contains(&b'\r') || stored.contains(&0) {
         return stored;

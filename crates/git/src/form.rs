@@ -12,7 +12,7 @@ const KNOWN: [&str; 5] = ["noop", "objectformat", "worktreeconfig", "preciousobj
 pub struct UnreadableForm {
     /// The offending setting, such as `extensions.refstorage=reftable`.
     pub setting: String,
-    /// The command for a person to convert it.
+    /// The command with which a person can convert it.
     pub way_out: String,
 }
 
@@ -45,7 +45,7 @@ pub fn unreadable_form(dir: &Path) -> Option<UnreadableForm> {
     let way_out = if name == "extensions.partialclone" {
         format!("git -C '{place}' fetch --refetch --no-filter {REMOTE} && git -C '{place}' config --unset {name}")
     } else {
-        // This works for every format, from git's own default to the one that all programs read.
+        // Exports and imports the history, which converts any format to the one that all programs read.
         format!(
             "mv '{place}' '{place}.old' && git -c init.defaultRefFormat=files init --quiet --object-format=sha1 \
              --initial-branch=\"$(git -C '{place}.old' branch --show-current)\" '{place}' && git -C '{place}.old' fast-export --all | \

@@ -13,11 +13,11 @@ use reveille_base::words;
 use super::{FileChange, Oid, RepoError, WAKE_EMAIL};
 use crate::areas::CommitHistory;
 
-/// The most bytes of a diff shown.
+/// The maximum size of a shown diff, in bytes.
 const MAX_DIFF_BYTES: usize = 256 << 10;
-/// The most commits searched for a wake or for a person's commit.
+/// The maximum number of commits searched for a wake's or a person's commit.
 pub(super) const MAX_SEARCHED: usize = 10_000;
-/// The shortest prefix of an id that is searched.
+/// The minimum length of an id's prefix in a search.
 const MIN_PREFIX: usize = 4;
 /// The length of a full id in hexadecimal digits.
 const WHOLE_ID: usize = 40;
@@ -58,7 +58,7 @@ pub struct CommitInFull {
     pub commit: Commit,
     /// Its whole message, trailers included.
     pub message: String,
-    /// Files and counts of lines; empty if a file was left out.
+    /// The changed files and their counts of lines; empty if a file was left out.
     pub stat: String,
     /// The changes against its first parent, at most 256 KiB.
     pub diff: String,
@@ -66,7 +66,7 @@ pub struct CommitInFull {
     pub left_out: usize,
 }
 
-/// The reference to the last commit seen, while the history is rewritten.
+/// The reference that keeps the last seen commit findable after a rewrite of the history.
 pub const SEEN: &str = "refs/reveille/seen";
 
 impl CommitHistory<'_> {
@@ -75,15 +75,16 @@ impl CommitHistory<'_> {
         self.walk_commits(None, limit)
     }
 
-    /// Returns the commits of people on our branch that `since` lacks, newest first, at most `limit`, however many of ours follow. A
-    /// missing `since` hides nothing.
+    /// Returns the newest `limit` commits of people on our branch that aren't ancestors of `since`, newest first. Our own commits don't
+    /// count towards the limit. If `since` no longer exists, returns commits from the whole history.
     pub fn peoples_commits_since(&self, since: Oid, limit: usize) -> Result<Vec<Commit>, RepoError> {
         // fault: persons-commit-hidden-committed
         let commits = self.walk_commits(Some(since), MAX_SEARCHED)?;
         Ok(commits.into_iter().filter(|commit| !commit.is_ours() && !commit.is_wake()).take(limit).collect())
     }
 
-    /// Returns the present form of a commit noted as seen: a rewrite of the history moves [`SEEN`] along. `None` if it is gone.
+    /// Returns the commit that replaces a commit recorded as seen, or that commit if it still exists. After a rewrite of the history,
+    /// [`SEEN`] names the replacement. `None` if there is none.
     pub fn seen_now(&self, noted: Oid) -> Result<Option<Oid>, RepoError> {
         if self.0.git.odb()?.exists(noted) { Ok(Some(noted)) } else { self.0.find_reference_id(SEEN) }
     }
@@ -138,7 +139,7 @@ impl CommitHistory<'_> {
         if id.len() < MIN_PREFIX {
             return Ok(None);
         }
-        // A full id is found at once, however long the history.
+        // A full id needs no search, however long the history is.
         let whole = if id.len() == WHOLE_ID { Oid::from_str(id).ok() } else { None };
         if let Some(commit) = whole.and_then(|id| self.0.git.find_commit(id).ok()) {
             return Ok(Some(read_commit(&commit)));
@@ -248,7 +249,7 @@ pub fn find_trailer(message: &str, name: &str) -> Option<String> {
     trailers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
 }
 
-/// Appends trailers to a message. Each value becomes one line, lest it pass for another trailer.
+/// Appends trailers to a message. Folds each value into one line, so that it can't add a trailer.
 pub fn append_trailers(message: &str, trailers: &[(&str, &str)]) -> String {
     let mut whole = message.trim_end().to_owned();
     whole.push_str("\n\n");

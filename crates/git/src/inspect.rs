@@ -14,13 +14,13 @@ use super::{
 };
 use crate::areas::Housekeeping;
 
-/// The most lines passed on from `git fsck`.
+/// The maximum number of lines reported from `git fsck`.
 const MAX_FSCK_LINES: usize = 5;
 
 /// Lists the addresses of all remotes of the repository in `dir`, for fetching and pushing, passwords included. Empty if there is no
 /// repository.
 pub fn remote_urls(dir: &Path) -> Vec<String> {
-    // Every program that writes a log line asks for this list, so of an ordinary repository only the settings are read.
+    // Every program that writes a log line needs this list, so for an ordinary repository it reads only the settings.
     if let Some(urls) =
         glance::plain_git_dir(dir).and_then(|git_dir| list_urls(&glance::read_settings(&git_dir).ok()?).ok())
     {
@@ -53,7 +53,7 @@ fn list_urls(settings: &git2::Config) -> Result<Vec<String>, git2::Error> {
 }
 
 impl Housekeeping<'_> {
-    /// Lists lock files in the git directory; empty while a `git` runs here. A recent one may still be held, and
+    /// Lists lock files in the git directory; empty while a `git` process runs here. A recent lock may still be held, so
     /// [`Housekeeping::remove_stale_locks`] removes only abandoned ones.
     pub fn list_possibly_stale_locks(&self) -> Vec<PathBuf> {
         let found = self.lock_files();
@@ -63,7 +63,7 @@ impl Housekeeping<'_> {
         found
     }
 
-    /// Lists files that were set aside for a person to look at; the program never reads them again.
+    /// Lists the files that the program set aside for a person to look at. The program never reads them again.
     pub fn list_set_aside_files(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&self.0.private).into_iter().flatten().flatten().map(|entry| entry.path());
         let is_kept = |path: &PathBuf| {
@@ -95,7 +95,7 @@ impl Housekeeping<'_> {
         Ok(left)
     }
 
-    /// Checks with `git fsck` that all objects of the branches exist. Returns its complaints; `None` after the `timeout`.
+    /// Checks with `git fsck` that all objects of the branches exist. Returns the errors it prints; `None` if it exceeds the `timeout`.
     pub fn fsck(&self, timeout: Duration) -> Result<Option<Vec<String>>, ProcessError> {
         let spec = self
             .0

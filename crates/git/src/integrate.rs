@@ -20,7 +20,7 @@ use super::{
 };
 use crate::areas::Remote;
 
-/// The most versions kept beside one file.
+/// The maximum number of versions kept beside one file.
 const MAX_KEPT_BESIDE: usize = 100;
 
 /// The relation of our branch to the remote's after integrating.
@@ -49,13 +49,14 @@ pub enum Integrated {
         /// Files changed in the same place by both sides.
         conflicts: Vec<String>,
     },
-    /// The remote's branch went back, has another history or is gone. Nothing was changed, and a push would be refused. A person
-    /// decides: to follow the remote they reset our branch or merge the two; to undo its change they push.
+    /// The remote's branch was reset to an earlier commit, has another history or is gone. Nothing was changed, and a push would be
+    /// refused. A person decides: to follow the remote they reset our branch or merge the two; to undo its change they push.
     RewoundRemote {
         /// The reference that keeps the lost commits.
         rescue_ref: String,
     },
-    /// One side's history was purged of some text, and the other still has the old line: nothing was changed. See [`Purge::old_line`](super::Purge::old_line).
+    /// One side's history was purged of some text, and the other still has the old line: nothing was changed. See
+    /// [`Purge::old_line`](super::Purge::old_line).
     PurgedElsewhere,
 }
 

@@ -1,6 +1,6 @@
-//! Joins a memory begun while its remote was unreachable. The first successful fetch joins the two histories, which have no common
-//! commit. Untouched templates yield to the remote's files; changed templates are merged as if both sides had begun with them. A merge
-//! commit keeps both histories in full.
+//! Joins a memory that was created while its remote was unreachable. The first successful fetch joins the two histories, which have no
+//! common commit. Untouched templates yield to the remote's files; changed templates are merged as if both sides had begun with them. A
+//! merge commit keeps both histories in full.
 
 use chrono::{DateTime, Utc};
 use git2::ConfigLevel;
@@ -37,13 +37,13 @@ impl Remote<'_> {
         stop: StopAt,
     ) -> Result<Option<Integrated>, RepoError> {
         let Some(templates) = self.0.find_reference_id(UNJOINED)? else { return Ok(None) };
-        let there = tree::Files::at_commit(&self.0.git, Some(theirs))?;
+        let their_files = tree::Files::at_commit(&self.0.git, Some(theirs))?;
         let (mut files, mut conflicts) = (Vec::new(), Vec::new());
         for file in self.list_file_moves(Some(templates), ours)? {
             let path = file.path;
             // Templates that we deleted are taken from the remote.
             let Some(own) = file.after else { continue };
-            match there.find_item(&path)? {
+            match their_files.find_item(&path)? {
                 None if self.is_free(theirs, &path)? => files.push((path, Some(own))),
                 None => files.push((self.find_free_path(theirs, &path.replace('/', "-"))?, Some(own))),
                 Some(item) if item == own => {}
@@ -105,8 +105,8 @@ impl Remote<'_> {
         }
     }
 
-    /// Renames our branch to the remote's branch before the first fetch. The repository must be reopened then: the function reports
-    /// this as an error, and the next attempt continues.
+    /// Renames our branch to the remote's branch before the first fetch. The caller must then reopen the repository. The function
+    /// reports that as an error, and the next attempt continues.
     pub(super) fn take_branch_of_remote(&self, patience: Patience<'_>) -> Result<(), RemoteError> {
         let local = |error: git2::Error| RemoteError::from(RepoError::Git(error));
         let mut config = self.0.git.config().and_then(|config| config.open_level(ConfigLevel::Local)).map_err(local)?;

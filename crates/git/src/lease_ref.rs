@@ -21,7 +21,7 @@ use super::{
     remote::{Beside, LOCK_IN_THE_WAY, Patience, build_git_command, classify_failure, push_failure},
 };
 
-/// Part of git's message about a reference that should be created but exists.
+/// A part of git's message if the reference to create exists already.
 const IS_THERE: &str = "already exists";
 
 /// A reference moved by compare-and-swap.
@@ -29,9 +29,9 @@ const IS_THERE: &str = "already exists";
 pub struct LeaseRef {
     /// The memory's work tree, which may not exist yet.
     memory: PathBuf,
-    /// The bare repository of the values.
+    /// The bare repository that holds the values.
     own: PathBuf,
-    /// The remote's address, used before there is a memory.
+    /// The remote's address, used as long as the memory doesn't exist.
     url: String,
     /// The full name, such as `refs/reveille/lease/wake`.
     name: String,
@@ -93,7 +93,7 @@ impl LeaseRef {
         }
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", REMOTE];
         let fetched = self.run(patience, &[&fetch[..], &[&self.name]].concat())?;
-        // A reference that was deleted meanwhile counts as moved, too.
+        // A reference that was deleted meanwhile also counts as moved.
         let is_gone = || String::from_utf8_lossy(&fetched.stderr).contains("couldn't find remote ref");
         if !fetched.status.success() && !is_gone() {
             return Err(classify_failure(&fetched));
@@ -115,7 +115,7 @@ impl LeaseRef {
         self.swap_by_push(old, new, patience)
     }
 
-    /// Swaps by a push of git, which then checks if the remote needs housekeeping.
+    /// Swaps by `git push`, after which git checks whether the remote needs housekeeping.
     pub fn swap_by_push<'a>(
         &self,
         old: Option<Oid>,
@@ -164,12 +164,12 @@ impl LeaseRef {
         }
     }
 
-    /// Removes the lock of a push that died with its machine, in a remote that is a path, since nothing else removes it.
+    /// Removes the lock that a push left behind when its machine died, if the remote is a folder. Nothing else would remove it.
     fn clear_dead_lock(&self) {
         let dir = self.memory.join(self.url.strip_prefix("file://").unwrap_or(&self.url));
         let places = [dir.join(".git"), dir].map(|dir| dir.join(format!("{}.lock", self.name)));
         let Some(lock) = places.into_iter().find(|lock| lock.exists()) else { return };
-        // By the file system's time, independent of the program's clock.
+        // Measures the age by the file system's time, because the program's clock may differ.
         let probe = self.own.join("now");
         let modified_at = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
         let age =
@@ -179,7 +179,7 @@ impl LeaseRef {
         }
     }
 
-    /// Opens git's remote, if it is a readable folder.
+    /// Opens the remote, if it is a readable folder.
     fn local_remote(&self) -> Result<Option<LocalRemote>, RepoError> {
         let own = self.own_repository()?;
         Ok(LocalRemote::for_repository(&Repository::open(&self.memory).unwrap_or(own)))

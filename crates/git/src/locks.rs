@@ -18,7 +18,7 @@ pub(super) const STALE_REMOTE_LOCK_AGE: Duration = Duration::from_secs(600);
 /// The number of looks at a locked remote on this machine, [`PAUSE`] apart: together longer than a killed push may take to [tidy
 /// up](process::TIDYING).
 const REMOTE_LOOKS: usize = 40;
-/// The most lock files listed.
+/// The maximum number of lock files listed.
 const MAX_LOCKS: usize = 100;
 
 impl Housekeeping<'_> {
@@ -26,13 +26,17 @@ impl Housekeeping<'_> {
     /// push of ours in a remote on this machine.
     pub fn stale_locks(&self) -> Vec<PathBuf> {
         let locks = self.lock_files();
-        let mut stale =
-            if locks.is_empty() || self.is_git_at_work() { Vec::new() } else { self.older_than(STALE_LOCK_AGE, locks) };
+        let mut stale = if locks.is_empty() || self.is_git_at_work() {
+            Vec::new()
+        } else {
+            self.keep_older_than(STALE_LOCK_AGE, locks)
+        };
         stale.extend(self.stale_remote_locks());
         stale
     }
 
-    /// Removes the files of [`Housekeeping::stale_locks`], and our own lock left by a killed run, however young. The caller holds the wake lock.
+    /// Removes the files of [`Housekeeping::stale_locks`], and our own lock left by a killed run, however young. The caller holds the wake
+    /// lock.
     pub fn remove_stale_locks(&self) -> Vec<PathBuf> {
         let mut removed = Vec::new();
         if index_lock::release_dead_lock(self.0.git.path(), &self.0.private) {
@@ -78,7 +82,7 @@ impl Housekeeping<'_> {
                 std::thread::sleep(PAUSE);
                 continue;
             }
-            for lock in self.older_than(STALE_REMOTE_LOCK_AGE, locks) {
+            for lock in self.keep_older_than(STALE_REMOTE_LOCK_AGE, locks) {
                 fs::remove_file(lock).ok();
             }
             // A remaining lock has a holder on another machine, or one that died too recently.
@@ -92,7 +96,7 @@ impl Housekeeping<'_> {
     pub fn stale_remote_locks(&self) -> Vec<PathBuf> {
         match self.remote_locks() {
             Some((remote, locks)) if !locks.is_empty() && !process::is_running_in("git", &remote) => {
-                self.older_than(STALE_REMOTE_LOCK_AGE, locks)
+                self.keep_older_than(STALE_REMOTE_LOCK_AGE, locks)
             }
             _ => Vec::new(),
         }
@@ -108,7 +112,7 @@ impl Housekeeping<'_> {
     }
 
     /// Keeps the locks unchanged for at least `age`, by the file system's time, independent of the program's clock.
-    fn older_than(&self, age: Duration, mut locks: Vec<PathBuf>) -> Vec<PathBuf> {
+    fn keep_older_than(&self, age: Duration, mut locks: Vec<PathBuf>) -> Vec<PathBuf> {
         let Some(now) = self.read_disk_time() else { return Vec::new() };
         locks.retain(|lock| {
             let changed = fs::symlink_metadata(lock).and_then(|found| found.modified());

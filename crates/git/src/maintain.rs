@@ -27,7 +27,7 @@ pub const MAX_LOOSE: usize = 2_000;
 pub const MAX_PACKS: usize = 50;
 /// The time limit of each git command; the next run tries again.
 pub const MAINTAIN_TIMEOUT: Duration = Duration::from_secs(20);
-/// The most git commands of one run.
+/// The maximum number of git commands of one run.
 pub const MAINTAIN_COMMANDS: u64 = 4;
 /// The age from which an untouched temporary file counts as abandoned.
 const LEFTOVER_AGE: Duration = Duration::from_secs(3_600);

@@ -1,11 +1,11 @@
-//! The paths that git accepts. On every system, git refuses names that Windows or macOS would take for its own folder; libgit2 then fails
-//! as a whole, as it does below a certain depth. Each path is therefore checked by the same rules first, so that a bad path costs only
-//! itself.
+//! The paths that git accepts. On every system, git refuses names that Windows or macOS would take for its own folder; libgit2 also
+//! refuses paths that are nested too deep. One such path makes a whole operation of libgit2 fail. The program therefore checks each path by
+//! the same rules first, so that a bad path affects no other files.
 
-/// The most nested folders of a file, by libgit2's limit.
+/// The maximum number of nested folders, which is libgit2's limit.
 const MAX_FOLDERS: usize = 99;
 
-/// The fault in a path.
+/// A path that git or libgit2 refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refused<'a> {
     /// The reason.
@@ -47,8 +47,9 @@ fn is_gits_own(name: &str) -> bool {
         let name = name.split(':').next().unwrap_or(name).trim_end_matches([' ', '.']);
         name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
     };
-    let counts = |c: &char| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
-    name.split('\\').any(for_windows) || name.chars().filter(counts).collect::<String>().eq_ignore_ascii_case(".git")
+    let is_visible = |c: &char| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    name.split('\\').any(for_windows)
+        || name.chars().filter(is_visible).collect::<String>().eq_ignore_ascii_case(".git")
 }
 
 #[cfg(test)]

@@ -59,13 +59,13 @@ impl Pack {
         self.bytes = packed.finish()?;
         let mut crc = Crc::new();
         crc.update(self.bytes.get(offset..).unwrap_or_default());
-        self.entries.push(Entry { id, crc: crc.sum(), offset: four_bytes(offset)? });
+        self.entries.push(Entry { id, crc: crc.sum(), offset: to_pack_number(offset)? });
         Ok(())
     }
 
     /// Writes the pack and its index to `dir`, durably.
     pub(super) fn store(mut self, dir: &Path) -> io::Result<()> {
-        let count = four_bytes(self.entries.len())?.to_be_bytes();
+        let count = to_pack_number(self.entries.len())?.to_be_bytes();
         self.bytes.splice(PACK.len()..PACK.len() + count.len(), count);
         let id = digest(&SHA1_FOR_LEGACY_USE_ONLY, &self.bytes);
         self.bytes.extend(id.as_ref());
@@ -102,7 +102,7 @@ fn build_index(mut entries: Vec<Entry>, pack: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = INDEX.to_vec();
     for first in 0..=u8::MAX {
         let until = entries.partition_point(|entry| entry.id.as_bytes().first() <= Some(&first));
-        bytes.extend(four_bytes(until)?.to_be_bytes());
+        bytes.extend(to_pack_number(until)?.to_be_bytes());
     }
     bytes.extend(entries.iter().flat_map(|entry| entry.id.as_bytes()));
     bytes.extend(entries.iter().flat_map(|entry| entry.crc.to_be_bytes()));
@@ -113,7 +113,7 @@ fn build_index(mut entries: Vec<Entry>, pack: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// Converts a number to the 31 bits of a pack's format. A larger pack would need a second table, which we don't write.
-fn four_bytes(number: usize) -> io::Result<u32> {
+fn to_pack_number(number: usize) -> io::Result<u32> {
     let number = u32::try_from(number).ok().filter(|number| *number < 1 << 31);
     number.ok_or_else(|| io::Error::other("the pack would be too large"))
 }

@@ -1,5 +1,5 @@
-//! Work that can't be published goes to a branch of its own, leaving HEAD, the index and the work tree untouched. If only HEAD
-//! was in the way, the branch gets a mark, and its commits are brought in once HEAD is back.
+//! Parks work that can't be published on a branch of its own, and leaves HEAD, the index and the work tree untouched. If the only
+//! obstacle is that HEAD is elsewhere, a mark on the branch makes a later wake merge it once HEAD is back.
 
 use std::{fs, io::ErrorKind, path::Path};
 
@@ -14,11 +14,11 @@ use super::{
 };
 use crate::areas::ParkedWork;
 
-/// The most branches of one name.
+/// The maximum number of branches of one name.
 const MAX_PARKED: usize = 100;
-/// The most parked branches brought in by one call.
-const MAX_BROUGHT_IN: usize = 100;
-/// Prefix of the mark on a branch to bring in: `refs/reveille/parked/x` marks `refs/heads/parked/x`.
+/// The maximum number of parked branches merged by one call.
+const MAX_MERGED: usize = 100;
+/// Prefix of the mark on a branch to merge: `refs/reveille/parked/x` marks `refs/heads/parked/x`.
 const MARKS: &str = "refs/reveille/";
 /// Prefix of the references that keep commits lost by a remote.
 pub(super) const RESCUED: &str = "refs/reveille/rescue/";
@@ -54,14 +54,14 @@ pub struct BroughtIn {
     pub conflicts: Vec<String>,
 }
 
-/// Returns `true` if work may be parked until HEAD is back, judged by git's files alone. The mark may be stale.
+/// Returns `true` if a mark suggests that work is parked until HEAD is back. Reads only git's files, so it may find a stale mark.
 pub(super) fn may_have_parked_work(git_dir: &Path) -> bool {
-    let is_of_parked = |mark: fs::DirEntry| mark.file_name().to_string_lossy().starts_with("parked");
+    let is_for_parked = |mark: fs::DirEntry| mark.file_name().to_string_lossy().starts_with("parked");
     let is_packed = || match fs::read_to_string(git_dir.join("packed-refs")) {
         Ok(packed) => packed.contains(&format!("{MARKS}parked")),
         Err(error) => error.kind() != ErrorKind::NotFound,
     };
-    fs::read_dir(git_dir.join(MARKS)).into_iter().flatten().flatten().any(is_of_parked) || is_packed()
+    fs::read_dir(git_dir.join(MARKS)).into_iter().flatten().flatten().any(is_for_parked) || is_packed()
 }
 
 impl ParkedWork<'_> {
@@ -142,7 +142,7 @@ impl ParkedWork<'_> {
     }
 
     /// Lists the branches that wait for HEAD to be back, with their commits, oldest first. A branch that a person has deleted or
-    /// continued is theirs.
+    /// added commits to is theirs, and isn't listed.
     pub fn list_parked_branches(&self) -> Result<Vec<(String, Oid)>, RepoError> {
         let mut parked = Vec::new();
         for mark in self.0.git.references_glob(&format!("{MARKS}parked*/*"))? {
@@ -158,28 +158,28 @@ impl ParkedWork<'_> {
         Ok(parked)
     }
 
-    /// Finds the branch of this wake's work among those waiting for HEAD, with its commit.
+    /// Finds the branch with this wake's work among those that wait for HEAD, and its commit.
     pub fn find_parked_branch(&self, wake_id: &str) -> Result<Option<(String, Oid)>, RepoError> {
         let is_its = |branch: &str| branch.split_once('/').is_some_and(|(_, name)| name == wake_id);
         Ok(self.list_parked_branches()?.into_iter().find(|(branch, _)| is_its(branch)))
     }
 
-    /// Lists the references left for a person to merge or drop: our branches outside the automatic merge, and commits a remote lost
-    /// by going back. Commits already in our branch are left out.
+    /// Lists the references that only a person can merge or drop: parked branches without a mark, and commits that the remote lost when its
+    /// branch was reset. Commits already in our branch are omitted.
     pub fn left_to_a_person(&self) -> Result<Vec<String>, RepoError> {
         let (tip, parked) = (self.0.head()?, self.list_parked_branches()?);
         let mut left = Vec::new();
         for reference in self.0.git.references()? {
             let reference = reference?;
             let (Ok(name), Some(commit)) = (reference.name(), reference.target()) else { continue };
-            let branch = name.strip_prefix("refs/heads/").filter(|branch| is_of_ours(branch));
+            let branch = name.strip_prefix("refs/heads/").filter(|branch| is_in_parked_folder(branch));
             let shown = match branch {
                 Some(branch) if !parked.iter().any(|(parked, _)| parked == branch) => branch,
                 None if name.starts_with(RESCUED) => name,
                 _ => continue,
             };
-            let is_in = tip.map_or(Ok(false), |tip| self.0.contains(tip, commit))?;
-            if !is_in {
+            let is_merged = tip.map_or(Ok(false), |tip| self.0.contains(tip, commit))?;
+            if !is_merged {
                 left.push(shown.to_owned());
             }
         }
@@ -193,7 +193,7 @@ impl ParkedWork<'_> {
         self.0.finish_interrupted_move(merge)?;
         self.0.require_branch()?;
         let mut brought = Vec::new();
-        for (branch, commit) in self.list_parked_branches()?.into_iter().take(MAX_BROUGHT_IN) {
+        for (branch, commit) in self.list_parked_branches()?.into_iter().take(MAX_MERGED) {
             let conflicts =
                 self.0.retry_attempt(|| self.try_merge_parked(&branch, commit, now, merge, StopAt::Never))?;
             self.0.retry_attempt(|| self.unpark(&branch))?;
@@ -217,7 +217,7 @@ impl ParkedWork<'_> {
                 Ok(self.0.remote().merge_into(tip, commit, tip, &message, now, merge, stop)?.1)
             }
             None => {
-                self.0.remote().move_to_commit(None, commit, "Bring in what was parked", merge, stop)?;
+                self.0.remote().move_to_commit(None, commit, "Merge parked work", merge, stop)?;
                 Ok(Vec::new())
             }
         }
@@ -247,7 +247,7 @@ fn format_nth_name(name: &str, count: usize) -> String {
 }
 
 /// Returns `true` if a branch is in one of the folders of parked work.
-fn is_of_ours(branch: &str) -> bool {
+fn is_in_parked_folder(branch: &str) -> bool {
     let Some((folder, _)) = branch.split_once('/') else { return false };
     let is_nth = |rest: &str| rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<usize>().is_ok());
     FOLDERS.iter().any(|name| folder.strip_prefix(name).is_some_and(is_nth))

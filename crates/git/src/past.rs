@@ -35,7 +35,7 @@ pub struct HoldingCommits {
     pub is_cut: bool,
 }
 
-/// The most commits searched for our last change of a file.
+/// The maximum number of commits searched for our last change of a file.
 const MAX_LOOKED_BACK: usize = 500;
 
 impl CommitHistory<'_> {

@@ -29,7 +29,7 @@ pub(super) const FILTERED: &str = "goes through a git filter, which isn't run fo
 /// The reason to leave an unreadable file alone.
 const UNREADABLE: &str = "can't be read";
 
-/// The most files named in a commit's message.
+/// The maximum number of files named in a commit's message.
 const MAX_LISTED: usize = 50;
 
 /// The outcome for a person's uncommitted changes.
@@ -140,7 +140,7 @@ impl Repo {
     }
 
     /// Decides if a file on disk can be committed for the person, and returns it as git would store it.
-    pub(super) fn take_persons(
+    pub(super) fn read_committable(
         &self,
         path: &str,
         file: Option<OnDisk>,
@@ -214,7 +214,7 @@ impl Repo {
             // Only the index differs: something is staged that the work tree no longer has.
             return Ok(EditVerdict::Same);
         }
-        self.take_persons(path, file, is_secret)
+        self.read_committable(path, file, is_secret)
     }
 
     /// Reads a changed file; the inner error is the reason to leave it alone unread.
@@ -253,7 +253,7 @@ impl Repo {
             // A single unreadable or too deep file fails the whole status: the query is repeated for the sound files.
             Err(error) => {
                 let sound;
-                (sound, left) = self.sound_files()?;
+                (sound, left) = self.list_readable_files()?;
                 if left.is_empty() {
                     return Err(error.into());
                 }
@@ -275,7 +275,7 @@ impl Repo {
     }
 
     /// Lists the files of the work tree, the index and the last commit: readable ones, and the others with reasons.
-    fn sound_files(&self) -> Result<(BTreeSet<String>, Vec<Changed>), RepoError> {
+    fn list_readable_files(&self) -> Result<(BTreeSet<String>, Vec<Changed>), RepoError> {
         let (mut all, mut left) = (BTreeSet::new(), Vec::new());
         self.tree.walk(&mut |path, is_directory| {
             if !is_directory {
@@ -310,14 +310,14 @@ impl Repo {
     /// Returns git's own author for the person, else the default.
     pub(super) fn person_signature(&self, now: DateTime<Utc>) -> Result<Signature<'static>, RepoError> {
         let time = git2::Time::new(now.timestamp(), 0);
-        let known = self.gits_author().and_then(|(name, email)| Signature::new(&name, &email, &time).ok());
+        let known = self.read_git_author().and_then(|(name, email)| Signature::new(&name, &email, &time).ok());
         known.map_or_else(|| Ok(Signature::new(OWNER_NAME, OWNER_EMAIL, &time)?), Ok)
     }
 
     /// Returns the author's name and address from git. libgit2 misses some sources, such as `GIT_CONFIG_GLOBAL` and `author.name`, and is
     /// used only if git can't be run.
-    fn gits_author(&self) -> Option<(String, String)> {
-        let Ok(output) = process::run(&remote::whose_commit(&self.root)) else {
+    fn read_git_author(&self) -> Option<(String, String)> {
+        let Ok(output) = process::run(&remote::build_author_command(&self.root)) else {
             let config = self.git.config().ok()?;
             return Some((config.get_string("user.name").ok()?, config.get_string("user.email").ok()?));
         };

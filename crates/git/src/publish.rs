@@ -121,8 +121,11 @@ impl Repo {
         let after = if edited { join(to_text(on_disk.as_ref())) } else { change.content.clone() };
 
         let uncommitted = !self.is_same_as_commit(from, path, on_disk.as_ref())?;
-        let judged =
-            if uncommitted { self.take_persons(path, on_disk.clone(), publish.is_secret)? } else { EditVerdict::Same };
+        let judged = if uncommitted {
+            self.read_committable(path, on_disk.clone(), publish.is_secret)?
+        } else {
+            EditVerdict::Same
+        };
         // Our content, without changes of theirs that may not be committed.
         let committed = match &judged {
             EditVerdict::Leave(_) => join(self.read_committed_text(from, path)?),

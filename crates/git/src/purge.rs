@@ -148,7 +148,7 @@ impl Purge<'_> {
     }
 
     /// Replaces the old line at the remote, if it is still where it was last seen; later commits there have been merged by then. Returns
-    /// `false` if the remote hasn't the old line.
+    /// `false` if the remote doesn't have the old line.
     pub fn push_purged_history(&self, planned: &PlannedPurge, patience: Patience<'_>) -> Result<bool, RemoteError> {
         let (Some(seen), Some(tip)) = (planned.remote, self.0.head()?) else { return Ok(false) };
         // Later commits of others have to be in our branch, rewritten: otherwise they would be lost at the remote.

@@ -1,9 +1,9 @@
-//! Fetch and push, by the `git` command: people's SSH keys and credential helpers only work there. News in a remote that is a local folder
-//! are recognised without it.
+//! Fetch and push, by the `git` command: people's SSH keys and credential helpers only work there. If the remote is a local folder, its new
+//! commits are noticed without the command.
 //!
 //! Each command is bounded in time, asks no questions and runs no hooks, and passwords are removed from its output. A reference of ours
-//! remembers the last commit seen at the remote. A remote that goes back is therefore noticed, even if the person's own `git fetch` saw it
-//! first.
+//! remembers the last commit seen at the remote. If the remote's branch is reset to an earlier commit, the program therefore notices it,
+//! even if the person's own `git fetch` saw it first.
 
 use std::{path::Path, time::Duration};
 
@@ -77,7 +77,7 @@ pub enum RemoteError {
     /// Another program is pushing, or died and left a lock that only its owner may remove.
     #[error("the remote's branch is locked: somebody else is pushing, or a push that died left its lock there")]
     Locked,
-    /// The remote went back, or has another history: a person must decide.
+    /// The remote's branch was reset to an earlier commit, or has another history: a person must decide.
     #[error("the remote's branch lost commits that it once had; they are kept as {rescue_ref}")]
     Rewound {
         /// The reference that keeps the commits lost at the remote.
@@ -194,11 +194,11 @@ impl Remote<'_> {
             return Ok(());
         }
         if stderr_text(&output).contains("couldn't find remote ref") {
-            if self.may_be_somebody_else(patience)? {
+            if self.is_missing_branch_doubtful(patience)? {
                 let why = redact_message("something else seems to answer in its place, such as a captive portal");
                 return Err(RemoteError::Unreachable { why });
             }
-            return Ok(self.0.retry_attempt(|| self.saw_no_branch())?);
+            return Ok(self.0.retry_attempt(|| self.record_missing_branch())?);
         }
         Err(classify_failure(&output))
     }
@@ -211,7 +211,7 @@ impl Remote<'_> {
     }
 
     /// Pushes our branch without force: a remote with other commits makes it [`RemoteError::Moved`]. So does a remote whose branch isn't
-    /// where it was last seen: if it went back meanwhile, our commits on top would restore the removed ones. Commits that would publish a
+    /// where it was last seen: if it was reset meanwhile, our commits on top would restore the removed ones. Commits that would publish a
     /// secret aren't sent.
     pub fn push<'a>(
         &self,
@@ -283,9 +283,9 @@ impl Remote<'_> {
         Ok(Pushed::To(tip))
     }
 
-    /// Returns `true` if the missing branch, which the remote once had, may be somebody else's answer. Over HTTP git takes any page with
+    /// Returns `true` if another server may have given the answer that the remote's branch is missing. Over HTTP git takes any page with
     /// status 200 for an empty list of branches. A second query has to show a list, without our branch.
-    fn may_be_somebody_else(&self, patience: Patience<'_>) -> Result<bool, RemoteError> {
+    fn is_missing_branch_doubtful(&self, patience: Patience<'_>) -> Result<bool, RemoteError> {
         let is_http = self.0.git.find_remote(REMOTE).is_ok_and(|origin| origin.url_bytes().starts_with(b"http"));
         if !is_http || self.0.find_reference_id(&self.accepted_ref())?.is_none() {
             return Ok(false);
@@ -299,7 +299,7 @@ impl Remote<'_> {
     }
 
     /// Notes that the remote lacks our branch; a reference of ours still remembers its last commit.
-    fn saw_no_branch(&self) -> Result<(), RepoError> {
+    fn record_missing_branch(&self) -> Result<(), RepoError> {
         match self.0.git.find_reference(&self.0.tracking_ref()) {
             Ok(mut tracking) => {
                 tracking.delete().map_err(|error| self.explain_locked_ref(&self.0.tracking_ref(), error))
@@ -319,8 +319,8 @@ impl Remote<'_> {
         Ok(())
     }
 
-    /// Returns the reference to the commits that a remote has lost by going back; `None` otherwise, or if a person has agreed since by
-    /// resetting our branch or merging the two.
+    /// Returns the reference to the commits that a remote lost when its branch was reset; `None` otherwise, or if a person has agreed since
+    /// by resetting our branch or merging the two.
     pub(super) fn find_lost_reference(&self) -> Result<Option<String>, RepoError> {
         let Some(seen) = self.0.find_reference_id(&self.accepted_ref())?.filter(|_| self.0.has_remote()) else {
             return Ok(None);
@@ -407,8 +407,9 @@ fn build_command_with_settings(dir: &Path, settings: Result<git2::Config, git2::
     spec.env("GIT_DEFAULT_REF_FORMAT", "files").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C")
 }
 
-/// Asks git for the author of a commit in a directory. Git doesn't guess, and fails if neither settings nor environment name an author.
-pub(super) fn whose_commit(dir: &Path) -> Spec {
+/// Builds the command that prints the author of new commits in a directory. Git doesn't guess, and fails if neither settings nor
+/// environment name an author.
+pub(super) fn build_author_command(dir: &Path) -> Spec {
     let spec = Spec::new("git").current_dir(dir).without_env(&NOT_INHERITED).env("LC_ALL", "C");
     spec.args(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"])
 }
@@ -444,8 +445,8 @@ pub(super) fn push_failure(output: &Output) -> RemoteError {
         return RemoteError::Moved;
     }
     let words = stderr_text(output);
-    let said: Vec<&str> = words.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
-    RemoteError::Refused { why: redact_message(&format!("{summary} {}", said.join(" "))) }
+    let messages: Vec<&str> = words.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim).collect();
+    RemoteError::Refused { why: redact_message(&format!("{summary} {}", messages.join(" "))) }
 }
 
 /// Classifies a failed command by git's message.

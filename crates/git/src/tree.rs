@@ -22,7 +22,7 @@ pub(super) const EXECUTABLE: u32 = 0o100_755;
 const TREE: i32 = 0o040_000;
 /// A symbolic link; its content is the target.
 pub(super) const LINK: u32 = 0o120_000;
-/// Another repository's commit, which we never read or write.
+/// A submodule: another repository's commit, which this program never reads or writes.
 pub(super) const SUBMODULE: u32 = 0o160_000;
 
 #[derive(Serialize, Deserialize)]
@@ -120,8 +120,8 @@ pub(super) fn list_paths(git: &Repository, commit: Option<Oid>) -> Result<Vec<St
     Ok(paths)
 }
 
-/// Writes a commit's tree with some files set or removed. Only the folders above them are read and written: the rest may be large, or have
-/// names that would be refused today.
+/// Writes a commit's tree with some files set or removed. Reads and writes only the folders above them: the rest may be large, or have
+/// names that git would refuse today.
 pub(super) fn with_files<'a>(
     git: &Repository,
     commit: Option<Oid>,
@@ -177,7 +177,7 @@ pub(super) fn set_index_item(index: &mut Index, path: &str, item: Option<Item>) 
     }
 }
 
-/// Builds an index entry without the state on disk, so that git reads the file itself.
+/// Builds an index entry that records no size or times, so that git compares the file's content.
 pub(super) fn build_index_entry(path: &str, item: Item) -> IndexEntry {
     let never = IndexTime::new(0, 0);
     IndexEntry {

@@ -1,5 +1,5 @@
-//! The check of commits before their first push. A person may commit by hand what a wake would have left alone. But wakes push unasked, and
-//! a push can't be taken back.
+//! The check of commits before their first push. A person may commit by hand what a wake would have left alone, but wakes push without
+//! asking, and nobody can undo a push.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use git2::{Commit, Delta, DiffOptions};
 use super::{Oid, RepoError, SecretsIn, tree::Files};
 use crate::areas::Remote;
 
-/// The most commits checked before one push, newest first. More means a new remote for an old memory.
+/// The maximum number of commits checked before one push, newest first. More means a new remote for an old memory.
 const MAX_COMMITS: usize = 2_000;
-/// The most bytes checked of each file.
+/// The maximum number of bytes checked of each file.
 const MAX_FILE_BYTES: usize = 4 << 20;
 
 /// The place of a secret in a commit.

@@ -26,7 +26,7 @@ use super::{
 const MAX_FILE_BYTES: u64 = 256 << 20;
 /// The depth to which directories are listed.
 const MAX_DEPTH: usize = 16;
-/// The most files in a listing.
+/// The maximum number of files in a listing.
 const MAX_LISTED: usize = 10_000;
 /// The temporary file in the git directory: it holds a file's new bytes, and for a moment its old ones until they are checked.
 pub(super) const TEMPORARY: &str = "write.tmp";
@@ -58,7 +58,7 @@ pub(super) struct WorkTree {
     private_path: PathBuf,
 }
 
-/// What becomes of a missing folder.
+/// What to do about a missing folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MissingFolder {
     Report,
@@ -102,13 +102,13 @@ impl WorkTree {
     pub(super) fn is_one_file(&self, one: &str, other: &str) -> bool {
         match (self.stat(one), self.stat(other)) {
             (Some(one), Some(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
-            (None, None) => self.folds_names(),
+            (None, None) => self.ignores_case(),
             _ => false,
         }
     }
 
     /// Returns `true` if the disk ignores the case of names.
-    fn folds_names(&self) -> bool {
+    fn ignores_case(&self) -> bool {
         let stat = |name: &str| fs::statat(&self.root, name, AtFlags::empty());
         matches!((stat(".git"), stat(".GIT")), (Ok(one), Ok(other)) if (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino))
     }

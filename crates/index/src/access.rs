@@ -21,9 +21,9 @@ const CHATS: &str = "memory/chats/";
 /// Ranges of first and last lines, in order.
 type LineRanges = Vec<(usize, usize)>;
 
-/// The access rights of a document's lines. `of_others` are the untrusted ones.
+/// The access rights of a document's lines. `untrusted` lists the untrusted ones.
 pub(super) struct LineAccess {
-    of_others: LineRanges,
+    untrusted: LineRanges,
     views: Vec<ChatView>,
 }
 
@@ -32,7 +32,7 @@ struct ChatView {
     chat: ChatRef,
     shown: LineRanges,
     /// The lines that are untrusted from this chat's point of view.
-    of_others: LineRanges,
+    untrusted: LineRanges,
     /// The visible headings; `None` for all.
     headings: Option<BTreeSet<String>>,
 }
@@ -44,31 +44,31 @@ pub(super) struct ChunkReaders {
     pub(super) chat: Option<ChatRef>,
     pub(super) is_for_all: bool,
     /// Whether the chunk is untrusted for the owner.
-    pub(super) is_of_others: bool,
+    pub(super) is_untrusted: bool,
     /// Whether the chunk is untrusted for other readers.
-    pub(super) is_of_others_to_guest: bool,
+    pub(super) is_untrusted_to_guest: bool,
 }
 
 impl LineAccess {
     pub(super) fn for_document(path: &str, text: &str) -> Self {
-        let of_others = others::line_ranges(path, text, None);
+        let untrusted = others::line_ranges(path, text, None);
         let all = || vec![(1, usize::MAX)];
         if let Some(chat) = path.strip_prefix(CHATS).and_then(|below| below.split('/').next()?.parse().ok()) {
-            let own = ChatView { chat, shown: all(), of_others: Vec::new(), headings: None };
-            return Self { of_others, views: vec![own] };
+            let own = ChatView { chat, shown: all(), untrusted: Vec::new(), headings: None };
+            return Self { untrusted, views: vec![own] };
         }
         // Skills apply in every chat, but only the owner may search them.
         if path.starts_with("skills/") {
-            return Self { of_others, views: Vec::new() };
+            return Self { untrusted, views: Vec::new() };
         }
         let chats = view::find_marked_chats(path, text).into_iter().take(MAX_CHATS);
         let views = chats.map(|chat| {
             let shown = View::for_chat(chat).shown_lines(path, text);
             let lines = text.lines().enumerate().filter(|(at, _)| is_covered(&shown, at + 1, at + 1));
             let headings = Some(lines.filter_map(|(_, line)| chunk::parse_title(line)).collect());
-            ChatView { chat, shown, of_others: others::line_ranges(path, text, Some(chat)), headings }
+            ChatView { chat, shown, untrusted: others::line_ranges(path, text, Some(chat)), headings }
         });
-        Self { of_others, views: views.filter(|view| !view.shown.is_empty()).collect() }
+        Self { untrusted, views: views.filter(|view| !view.shown.is_empty()).collect() }
     }
 
     /// Returns the access rights of a range of lines.
@@ -84,8 +84,8 @@ impl LineAccess {
         ChunkReaders {
             chat: seen_by.map(|view| view.chat).filter(|chat| *chat != NOBODY),
             is_for_all: seen_by.is_some_and(|view| view.chat == NOBODY),
-            is_of_others: touches(&self.of_others),
-            is_of_others_to_guest: seen_by.is_some_and(|view| touches(&view.of_others)),
+            is_untrusted: touches(&self.untrusted),
+            is_untrusted_to_guest: seen_by.is_some_and(|view| touches(&view.untrusted)),
         }
     }
 

@@ -155,6 +155,6 @@ fn try_open(path: &Path) -> rusqlite::Result<Found> {
 /// Creates the file readable only by its owner, because it contains conversations. Errors are only logged: opening the file reports them.
 fn create_private(path: &Path) {
     if let Err(error) = file::create_private(path) {
-        tracing::trace!(%error, "the index's file was not made ahead");
+        tracing::trace!(%error, "couldn't create the index's file in advance");
     }
 }

@@ -19,19 +19,19 @@ use super::{
     weights::ALIKE,
 };
 
-/// The maximum number of a question's words searched for: the rarest.
+/// The maximum number of a question's words to search for. The rarest are searched.
 const MAX_WORDS: usize = 32;
-/// The maximum number of a question's distinct words read.
-const MAX_READ: usize = 4 * MAX_WORDS;
-/// The maximum number of unknown words compared by spelling; each takes long.
+/// The maximum number of a question's distinct words to look up.
+const MAX_LOOKED_UP: usize = 4 * MAX_WORDS;
+/// The maximum number of unknown words to compare by spelling, because each comparison takes long.
 const MAX_SPELT: usize = 8;
-/// The maximum number of posting rows that add candidates for one question: common words say little and take long.
+/// The maximum number of posting rows that add candidates for one question: common words tell little and take long.
 const MAX_POSTINGS: i64 = 6_000;
-/// The initial capacity, enough for most questions.
-const ROOM: usize = 8_192;
+/// The initial capacity for candidates, enough for most questions.
+const CAPACITY: usize = 8_192;
 /// The maximum number of chunks found by one word in a heading.
 const MAX_BY_HEADING: i64 = 3_000;
-/// The maximum number of chunks found by the asked days.
+/// The maximum number of chunks found by the days that a question names.
 const MAX_BY_DAY: i64 = 1_000;
 /// The maximum numbers of candidates by words and by vectors.
 const MAX_BY_WORDS: usize = 240;
@@ -44,13 +44,13 @@ const MAX_SPELLINGS: i64 = 500;
 const MAX_ALIKE: usize = 3;
 /// The minimum length of words compared by spelling, in characters.
 const MIN_SPELT_CHARS: usize = 4;
-/// The length from which two letters may differ.
+/// The length from which a word may have two slips, in characters.
 const TWO_SLIPS_CHARS: usize = 8;
-/// The weight of a word in a heading relative to one in the text, and of the asked day.
-const HEADING_COUNTS: f32 = 0.3;
-const DAY_COUNTS: f32 = 3.0;
-/// The weight of two neighbouring words, one of them a number, found as neighbours in the text.
-const PAIR_COUNTS: f32 = 0.5;
+/// The weight of a word in a heading relative to one in the text, and the weight of a day that the question names.
+const HEADING_WEIGHT: f32 = 0.3;
+const DAY_WEIGHT: f32 = 3.0;
+/// The weight of two neighbouring words, one of them a number, that are neighbours in the text, too.
+const PAIR_WEIGHT: f32 = 0.5;
 
 /// A word to search for.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ impl Index {
         let length = self.read_state("length")?.unwrap_or(0);
         let mut words: Vec<terms::TextWord> = Vec::new();
         for word in terms::split_words(query.text) {
-            if !terms::is_stop_word(&word.folded) && words.len() >= MAX_READ {
+            if !terms::is_stop_word(&word.folded) && words.len() >= MAX_LOOKED_UP {
                 break;
             }
             if !words.iter().any(|other| other.stem == word.stem) {
@@ -96,7 +96,7 @@ impl Index {
         let mut wanted = Vec::with_capacity(words.len());
         let mut spelt = MAX_SPELT;
         for word in words {
-            wanted.push(self.wanted_word(word, all, &mut spelt)?);
+            wanted.push(self.look_up_word(word, all, &mut spelt)?);
         }
         if wanted.len() > MAX_WORDS {
             let mut rarities: Vec<f32> = wanted.iter().map(|word| word.rarity).collect();
@@ -113,21 +113,21 @@ impl Index {
     }
 
     /// Looks up a word. An unknown word is also compared by spelling, up to `spelt` times.
-    fn wanted_word(&self, word: terms::TextWord, all: i64, spelt: &mut usize) -> Result<WantedWord, IndexError> {
+    fn look_up_word(&self, word: terms::TextWord, all: i64, spelt: &mut usize) -> Result<WantedWord, IndexError> {
         let terms::TextWord { folded, stem } = word;
         let mut chunks = self.count_chunks_with(&stem)?;
         let mut stems = vec![(stem, 1.0)];
         let mut is_speaker = self.is_speaker(stems.first().map_or("", |(stem, _)| stem))?;
         if chunks == 0 && !is_speaker && *spelt > 0 {
             *spelt -= 1;
-            for (alike, count) in self.spelt_alike(&folded)? {
+            for (alike, count) in self.find_similar_words(&folded)? {
                 is_speaker |= self.is_speaker(&alike)?;
                 stems.push((alike, ALIKE));
                 chunks += count;
             }
         }
-        let (all, of) = (all as f32, chunks as f32);
-        let rarity = natural_log(1.0 + (all - of + 0.5).max(0.5) / (of + 0.5));
+        let (all, with_word) = (all as f32, chunks as f32);
+        let rarity = natural_log(1.0 + (all - with_word + 0.5).max(0.5) / (with_word + 0.5));
         Ok(WantedWord { folded, stems, rarity, chunks, is_speaker })
     }
 
@@ -141,14 +141,14 @@ impl Index {
         Ok(statement.exists([quote_token(WordPlace::Speaker, stem)])?)
     }
 
-    /// Returns known words with almost the spelling of an unknown one, or beginning with it: slips, parts of names and of compounds.
-    fn spelt_alike(&self, word: &str) -> Result<Vec<(String, i64)>, IndexError> {
+    /// Finds known words that are spelt almost like an unknown one, or begin with it. Covers slips, and parts of names and compounds.
+    fn find_similar_words(&self, word: &str) -> Result<Vec<(String, i64)>, IndexError> {
         let letters: Vec<char> = word.chars().collect();
         if letters.len() < MIN_SPELT_CHARS || !letters.iter().all(|c| c.is_alphabetic()) {
             return Ok(Vec::new());
         }
         let slips = if letters.len() >= TWO_SLIPS_CHARS { 2 } else { 1 };
-        // Among one more part than the allowed slips, at least one part is unchanged.
+        // With one part more than the allowed slips, at least one part has no slip, and finds the word.
         let part = (letters.len() / (slips + 1)).max(3);
         let parts = letters.chunks(part).map(|letters| letters.iter().collect::<String>());
         let mut parts: Vec<String> = parts.filter(|part| part.chars().count() >= 3).collect();
@@ -163,7 +163,7 @@ impl Index {
         for row in rows {
             let (other, chunks): (String, i64) = row?;
             let others: Vec<char> = other.chars().collect();
-            let apart = slips_between(&letters, &others).min(slips_between(&stem.chars().collect::<Vec<_>>(), &others));
+            let apart = edit_distance(&letters, &others).min(edit_distance(&stem.chars().collect::<Vec<_>>(), &others));
             let is_part = others.len() > letters.len() && other.starts_with(&stem);
             if apart <= slips {
                 found.push((apart, other, chunks));
@@ -188,7 +188,7 @@ impl Index {
         scope: &Scope,
         direction: Option<&Direction>,
     ) -> Result<(Vec<i64>, Cosines), IndexError> {
-        let mut tally = Tally { counts: HashMap::with_capacity_and_hasher(ROOM, ByNumber::default()) };
+        let mut tally = Tally { counts: HashMap::with_capacity_and_hasher(CAPACITY, ByNumber::default()) };
         self.gather_by_words(&mut tally, wanted, scope)?;
         if let Some(span) = wanted.span {
             let mut statement = self
@@ -197,7 +197,7 @@ impl Index {
             let days = (span.first.num_days_from_ce(), span.last.num_days_from_ce(), MAX_BY_DAY);
             let mut rows = statement.query(days)?;
             while let Some(row) = rows.next()? {
-                tally.add(scope, row.get(0)?, DAY_COUNTS);
+                tally.add(scope, row.get(0)?, DAY_WEIGHT);
             }
         }
         let mut ids = tally.into_best(MAX_BY_WORDS);
@@ -213,7 +213,7 @@ impl Index {
         Ok((ids, cosines))
     }
 
-    /// Returns the chunks with these keys, in the keys' order. A repeated text yields several chunks, up to a limit.
+    /// Returns the chunks with these keys, in the keys' order. A text that occurs several times yields several chunks, up to a limit.
     fn find_chunks_by_key(&self, keys: &[i64], scope: &Scope) -> Result<Vec<i64>, IndexError> {
         let mut of_key: HashMap<i64, Vec<i64>, ByNumber> = HashMap::default();
         // A single statement: a hundred separate ones take longer than the reading.
@@ -253,7 +253,7 @@ impl Index {
                     left -= self.visit_matches(&token, left, |id| tally.add(scope, id, counts))?;
                     rare.push(token);
                 }
-                let heading = counts * HEADING_COUNTS;
+                let heading = counts * HEADING_WEIGHT;
                 self.visit_matches(&quote_token(WordPlace::Heading, stem), MAX_BY_HEADING, |id| {
                     tally.add(scope, id, heading);
                 })?;
@@ -268,14 +268,14 @@ impl Index {
         let stem = |word: &WantedWord| word.stems.first().map(|(stem, _)| stem.clone()).unwrap_or_default();
         for (one, other) in wanted.words.iter().zip(wanted.words.iter().skip(1)) {
             if let Some(token) = terms::pair_token(&stem(one), &stem(other)) {
-                let counts = PAIR_COUNTS * (one.rarity + other.rarity);
+                let counts = PAIR_WEIGHT * (one.rarity + other.rarity);
                 self.visit_matches(&format!("\"{token}\""), MAX_BY_HEADING, |id| tally.add(scope, id, counts))?;
             }
         }
         Ok(())
     }
 
-    /// Passes on the matching chunks, newest first, and returns their number.
+    /// Passes the matching chunks to `take`, newest first, and returns their number.
     fn visit_matches(&self, matching: &str, limit: i64, mut take: impl FnMut(i64)) -> Result<i64, IndexError> {
         let mut statement = self
             .conn
@@ -327,7 +327,7 @@ fn quote_token(place: WordPlace, stem: &str) -> String {
 }
 
 /// Returns the edit distance: letters omitted, added, replaced or swapped.
-fn slips_between(one: &[char], other: &[char]) -> usize {
+fn edit_distance(one: &[char], other: &[char]) -> usize {
     if one.len().abs_diff(other.len()) > 2 {
         return usize::MAX;
     }
@@ -353,8 +353,8 @@ fn slips_between(one: &[char], other: &[char]) -> usize {
     at(&first, other.len())
 }
 
-/// Computes the natural logarithm of a number of at least 1, to five digits. Without the maths library, which each start would have to
-/// load.
+/// Computes the natural logarithm of a number of at least 1, to five digits. Avoids the maths library, which would slow each start of the
+/// program.
 fn natural_log(number: f32) -> f32 {
     let bits = number.max(1.0).to_bits();
     let exponent = (bits >> 23) as f32 - 127.0;
@@ -371,7 +371,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_logarithm_is_one() {
+    fn the_logarithm_is_that_of_the_maths_library() {
         for number in [1.0_f32, 1.3, 2.0, 2.9, 10.0, 1e5, 3.3e7] {
             assert!((natural_log(number) - number.ln()).abs() < 1e-4, "{number}");
         }
@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn slips_are_counted() {
         let between = |one: &str, other: &str| {
-            slips_between(&one.chars().collect::<Vec<_>>(), &other.chars().collect::<Vec<_>>())
+            edit_distance(&one.chars().collect::<Vec<_>>(), &other.chars().collect::<Vec<_>>())
         };
         assert_eq!(between("melanie", "melanie"), 0);
         assert_eq!(between("melanie", "melany"), 2);

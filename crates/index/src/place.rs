@@ -117,28 +117,28 @@ impl IndexPlace {
         tell: &mut dyn FnMut(&Refreshed),
         ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
     ) -> Result<(T, Option<String>), IndexError> {
-        let mut goes_on = |refreshed: &Refreshed| {
+        let mut may_continue = |refreshed: &Refreshed| {
             tell(refreshed);
             true
         };
         let store = self.open_store()?;
-        self.ask_within(&Sources { brain, store: store.as_ref(), zone }, PATIENCE, &mut goes_on, ask)
+        self.ask_within(&Sources { brain, store: store.as_ref(), zone }, PATIENCE, &mut may_continue, ask)
     }
 
     fn ask_within<T>(
         &self,
         sources: &Sources<'_>,
         within: Duration,
-        goes_on: &mut dyn FnMut(&Refreshed) -> bool,
+        may_continue: &mut dyn FnMut(&Refreshed) -> bool,
         mut ask: impl FnMut(&mut Index) -> Result<T, IndexError>,
     ) -> Result<(T, Option<String>), IndexError> {
         let mut ready = self.prepare_index(sources, Some(within))?;
-        ready.continue_update(sources, within, goes_on)?;
+        ready.continue_update(sources, within, may_continue)?;
         match ask(&mut ready.index) {
             Err(IndexError::Damaged(_)) => {
                 drop(ready);
                 let mut ready = Ready::rebuild(&self.index, sources, Some(within))?;
-                ready.continue_update(sources, within, goes_on)?;
+                ready.continue_update(sources, within, may_continue)?;
                 Ok((ask(&mut ready.index)?, self.finish_query(ready)))
             }
             answer => Ok((answer?, self.finish_query(ready))),
@@ -173,11 +173,11 @@ mod tests {
         let (hits, note) = place.ask_within(here, Duration::ZERO, &mut |_| false, found).unwrap();
         assert_eq!((hits, note.as_deref()), (1, Some(INCOMPLETE)), "what is there is searched");
         let mut told = 0;
-        let mut goes_on = |_: &Refreshed| {
+        let mut may_continue = |_: &Refreshed| {
             told += 1;
             true
         };
-        let (hits, note) = place.ask_within(here, Duration::ZERO, &mut goes_on, found).unwrap();
+        let (hits, note) = place.ask_within(here, Duration::ZERO, &mut may_continue, found).unwrap();
         assert_eq!((hits, note, told), (9, None, 7));
     }
 

@@ -36,7 +36,7 @@ impl Ready {
         }
     }
 
-    /// Continues an incomplete update as long as `goes_on` agrees, which gets the progress.
+    /// Continues an incomplete update as long as `may_continue` agrees, which gets the progress.
     ///
     /// # Errors
     /// As [`Index::refresh`].
@@ -44,9 +44,9 @@ impl Ready {
         &mut self,
         sources: &Sources<'_>,
         within: Duration,
-        goes_on: &mut dyn FnMut(&Refreshed) -> bool,
+        may_continue: &mut dyn FnMut(&Refreshed) -> bool,
     ) -> Result<(), IndexError> {
-        while self.refreshed.is_partial && goes_on(&self.refreshed) {
+        while self.refreshed.is_partial && may_continue(&self.refreshed) {
             self.refreshed = self.index.refresh(sources, Some(within))?;
         }
         Ok(())

@@ -22,7 +22,7 @@ pub(super) const RECORDINGS: &str = "recordings/";
 const MAX_HEADING_CHARS: usize = 200;
 
 /// Returns whether a document comes from the store rather than the memory's files: a chat or a recording.
-pub(super) fn is_of_store(path: &str) -> bool {
+pub(super) fn is_from_store(path: &str) -> bool {
     path.starts_with("chat/") || path.starts_with(RECORDINGS)
 }
 
@@ -71,7 +71,7 @@ impl Index {
 /// Returns the chunks of a recording: its narrative, with the request as the heading.
 fn place_recording(recording: &Recording, zone: Tz) -> Vec<Placed> {
     let kept = &recording.kept;
-    // The request itself is indexed with its conversation; here it only gives the context.
+    // The conversation's documents hold the request itself; here it only gives the context.
     let chunks = chunk::split_message(&kept.narrative, ChunkKind::Note);
     let place = |(ord, chunk): (usize, Chunk)| Placed {
         chunk: Chunk {
@@ -85,7 +85,7 @@ fn place_recording(recording: &Recording, zone: Tz) -> Vec<Placed> {
         chat: kept.chat,
         is_for_all: false,
         taint: kept.taint.clone(),
-        is_of_others_to_guest: kept.taint.is_some(),
+        is_untrusted_to_guest: kept.taint.is_some(),
     };
     chunks.into_iter().enumerate().map(place).collect()
 }

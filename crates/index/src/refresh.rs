@@ -23,7 +23,7 @@ use super::{
     access::LineAccess,
     chunk::{self, Chunk},
     hash::hash,
-    recorded::is_of_store,
+    recorded::is_from_store,
     write::{Changes, Placed},
 };
 
@@ -72,12 +72,12 @@ struct Known {
     mark: FileMark,
 }
 
-/// What becomes of the stored documents while others are searched in their place.
+/// Whether a search that puts other documents in place of stored ones still finds the remaining ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherDocuments {
-    /// They are searched too.
+    /// It finds them, too.
     Shown,
-    /// They are hidden.
+    /// It hides them.
     Hidden,
 }
 
@@ -182,7 +182,7 @@ impl Index {
                 self.commit()?;
             }
         }
-        for (path, document) in known.into_iter().filter(|(path, _)| !is_of_store(path)) {
+        for (path, document) in known.into_iter().filter(|(path, _)| !is_from_store(path)) {
             tracing::debug!(path, "a file is gone from the memory");
             self.remove_document(document.id, done)?;
         }
@@ -276,7 +276,7 @@ impl Index {
             replace_chunks(&self.conn, document, place_document(path, text), &mut done)?;
         }
         let hides_others = others == OtherDocuments::Hidden;
-        for (_, document) in known.into_iter().filter(|(path, _)| hides_others && !is_of_store(path)) {
+        for (_, document) in known.into_iter().filter(|(path, _)| hides_others && !is_from_store(path)) {
             replace_chunks(&self.conn, document.id, Vec::new(), &mut done)?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use super::{
     ChunkKind,
     gather::QueryTerms,
-    stem::{kept_by_stemming, stem_word},
+    stem::{common_prefix, stem_word},
     terms,
     weights::{B, Features, K1, NEAR},
     write::strip_speaker,
@@ -27,7 +27,7 @@ pub(super) struct Candidate {
     pub(super) date: Option<NaiveDate>,
     pub(super) chat: Option<reveille_base::types::ChatRef>,
     pub(super) taint: Option<String>,
-    pub(super) is_of_others_to_guest: bool,
+    pub(super) is_untrusted_to_guest: bool,
     pub(super) speaker: String,
     pub(super) heading: String,
     pub(super) above: String,
@@ -36,11 +36,11 @@ pub(super) struct Candidate {
     pub(super) cosine: Option<f32>,
 }
 
-/// The features of a candidate on its own.
-struct Own {
+/// The features of a candidate without its neighbours.
+struct OwnFeatures {
     bm25: f32,
-    /// The part of `bm25` from words with only a similar spelling.
-    alike: f32,
+    /// The part of `bm25` from words whose spelling is only similar.
+    similar: f32,
     /// The cosine with the question's vector, later scaled to the range of all candidates.
     dense: Option<f32>,
     coverage: f32,
@@ -56,13 +56,14 @@ struct Own {
 /// Returns the features of candidates, in order. The candidates must be sorted by document, position and id.
 pub(super) fn compute_features(wanted: &QueryTerms, candidates: &[Box<Candidate>]) -> Vec<Features> {
     let mut sought = PreparedQuestion::new(wanted);
-    let mut own: Vec<Own> = candidates.iter().map(|candidate| match_candidate(&mut sought, candidate)).collect();
+    let mut own: Vec<OwnFeatures> =
+        candidates.iter().map(|candidate| match_candidate(&mut sought, candidate)).collect();
     let best = own.iter().map(|own| own.bm25).fold(0.0, f32::max).max(f32::MIN_POSITIVE);
     let cosines = || own.iter().filter_map(|own| own.dense);
     let (least, most) = (cosines().fold(1.0, f32::min), cosines().fold(-1.0, f32::max));
     for own in &mut own {
         own.bm25 /= best;
-        own.alike /= best;
+        own.similar /= best;
         own.dense = own.dense.map(|cosine| ((cosine - least) / (most - least).max(1e-6)).clamp(0.0, 1.0));
     }
     let dates = || candidates.iter().filter_map(|candidate| candidate.date);
@@ -74,7 +75,7 @@ pub(super) fn compute_features(wanted: &QueryTerms, candidates: &[Box<Candidate>
             let dense = own_here.dense.unwrap_or(0.0);
             Some([
                 own_here.bm25,
-                own_here.alike,
+                own_here.similar,
                 dense,
                 own_here.bm25 * dense,
                 near.bm25,
@@ -102,10 +103,10 @@ struct PreparedQuestion<'a> {
     /// The index of each matching stem.
     stems: HashMap<&'a str, usize>,
     /// For each wanted word, the indexes of its stems with their weights.
-    of_words: Vec<Vec<(usize, f32)>>,
+    stems_by_word: Vec<Vec<(usize, f32)>>,
     /// The stems of neighbouring words of the question, by index.
     pairs: Vec<(usize, usize)>,
-    /// The possible beginnings of words with one of the stems.
+    /// The beginnings that words with one of the stems can have.
     heads: Vec<&'a str>,
     /// The wanted words found in each heading or name, cached because many candidates share them.
     in_labels: HashMap<&'a str, Vec<bool>>,
@@ -115,22 +116,22 @@ impl<'a> PreparedQuestion<'a> {
     fn new(wanted: &'a QueryTerms) -> Self {
         let mut stems = HashMap::new();
         let mut heads = Vec::new();
-        let mut of_words = Vec::with_capacity(wanted.words.len());
+        let mut stems_by_word = Vec::with_capacity(wanted.words.len());
         for word in &wanted.words {
             let mut numbers = Vec::with_capacity(word.stems.len());
             for (stem, weight) in &word.stems {
                 let next = stems.len();
                 numbers.push((*stems.entry(stem.as_str()).or_insert(next), *weight));
             }
-            heads.extend(word.stems.iter().map(|(stem, _)| kept_by_stemming(stem)));
-            of_words.push(numbers);
+            heads.extend(word.stems.iter().map(|(stem, _)| common_prefix(stem)));
+            stems_by_word.push(numbers);
         }
         let number = |numbers: &Vec<(usize, f32)>| numbers.first().map(|(number, _)| *number);
-        let pairs = of_words.iter().zip(of_words.iter().skip(1));
+        let pairs = stems_by_word.iter().zip(stems_by_word.iter().skip(1));
         let pairs = pairs.filter_map(|(one, other)| Some((number(one)?, number(other)?))).collect();
         heads.sort_unstable();
         heads.dedup();
-        Self { wanted, stems, of_words, pairs, heads, in_labels: HashMap::new() }
+        Self { wanted, stems, stems_by_word, pairs, heads, in_labels: HashMap::new() }
     }
 
     /// Returns for each wanted word whether it occurs in a heading or a name.
@@ -155,7 +156,7 @@ impl<'a> PreparedQuestion<'a> {
     fn match_text(&self, text: &str) -> TextMatches {
         let mut found = TextMatches {
             counts: vec![0.0; self.stems.len()],
-            is_exact: vec![false; self.of_words.len()],
+            is_exact: vec![false; self.stems_by_word.len()],
             follows: vec![false; self.pairs.len()],
             words: 0,
         };
@@ -182,7 +183,7 @@ impl<'a> PreparedQuestion<'a> {
     }
 }
 
-/// Returns whether a word may have one of the stems, to avoid stemming most words.
+/// Returns whether a word can have one of the stems. Saves stemming most words.
 fn may_have_stem(heads: &[&str], folded: &str) -> bool {
     heads.iter().any(|head| folded.starts_with(head))
 }
@@ -191,21 +192,21 @@ fn may_have_stem(heads: &[&str], folded: &str) -> bool {
 struct TextMatches {
     /// The number of occurrences of each stem.
     counts: Vec<f32>,
-    /// For each word, whether it occurs in exactly the same form.
+    /// For each word of the question, whether the text has exactly this form of it.
     is_exact: Vec<bool>,
-    /// For each pair of neighbouring words, whether it occurs as a pair.
+    /// For each pair of neighbouring words of the question, whether they are neighbours in the text.
     follows: Vec<bool>,
     /// The number of words in the text.
     words: usize,
 }
 
-fn match_candidate<'a>(sought: &mut PreparedQuestion<'a>, candidate: &'a Candidate) -> Own {
+fn match_candidate<'a>(sought: &mut PreparedQuestion<'a>, candidate: &'a Candidate) -> OwnFeatures {
     let found = sought.match_text(strip_speaker(&candidate.text, &candidate.speaker));
     let length = found.words as f32;
     let damped = K1 * (1.0 - B + B * length / sought.wanted.mean_length);
-    let mut own = Own {
+    let mut own = OwnFeatures {
         bm25: 0.0,
-        alike: 0.0,
+        similar: 0.0,
         dense: candidate.cosine,
         coverage: 0.0,
         exact: 0.0,
@@ -215,9 +216,9 @@ fn match_candidate<'a>(sought: &mut PreparedQuestion<'a>, candidate: &'a Candida
         length: length / (length + 8.0),
         asks: candidate.text.trim_end().ends_with(['?', '？']),
     };
-    let mut parts = vec![0.0; sought.of_words.len()];
+    let mut parts = vec![0.0; sought.stems_by_word.len()];
     let mut all = 0.0;
-    let words = sought.wanted.words.iter().zip(&sought.of_words).zip(&found.is_exact);
+    let words = sought.wanted.words.iter().zip(&sought.stems_by_word).zip(&found.is_exact);
     for (((word, stems), is_exact), here) in words.zip(&mut parts) {
         all += word.rarity;
         let counted = stems.iter().filter_map(|(number, weight)| {
@@ -229,7 +230,7 @@ fn match_candidate<'a>(sought: &mut PreparedQuestion<'a>, candidate: &'a Candida
         own.bm25 += part;
         own.coverage += word.rarity * weight;
         if weight > 0.0 && weight < 1.0 {
-            own.alike += part;
+            own.similar += part;
         }
         if *is_exact {
             own.exact += word.rarity;
@@ -272,7 +273,7 @@ struct Near {
 }
 
 impl Near {
-    fn from_neighbours(at: usize, candidates: &[Box<Candidate>], own: &[Own]) -> Self {
+    fn from_neighbours(at: usize, candidates: &[Box<Candidate>], own: &[OwnFeatures]) -> Self {
         let mut near = Self::default();
         let Some(here) = candidates.get(at) else { return near };
         for step in [-2_isize, -1, 1, 2] {

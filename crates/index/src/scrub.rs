@@ -23,7 +23,7 @@ impl Index {
         new.refresh(sources, None)?;
         if let Some(aside) = aside {
             new.conn.execute("ATTACH DATABASE ?1 AS old", [aside.display().to_string()])?;
-            let taken = new.take_vectors_of_what_is_there();
+            let taken = new.copy_remaining_vectors();
             new.conn.execute_batch("DETACH DATABASE old")?;
             file::remove(&aside)?;
             taken?;
@@ -32,7 +32,7 @@ impl Index {
     }
 
     /// Copies the vectors of remaining texts from the attached index `old`.
-    fn take_vectors_of_what_is_there(&mut self) -> Result<(), IndexError> {
+    fn copy_remaining_vectors(&mut self) -> Result<(), IndexError> {
         let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         tx.execute("INSERT INTO models SELECT * FROM old.models", [])?;
         let models: Vec<i64> =

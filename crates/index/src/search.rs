@@ -80,7 +80,7 @@ impl Index {
         rank_facts_before_sources(&mut ranked);
         ranked.sort_by(|(one, a, _), (other, b, _)| other.total_cmp(one).then(b.id.cmp(&a.id)));
         let mut shown_messages = HashSet::new();
-        let mut shown_texts = Told::default();
+        let mut shown_texts = WordsByDay::default();
         let mut found = Vec::new();
         for (score, candidate, features) in ranked {
             if found.len() >= query.limit {
@@ -192,9 +192,9 @@ type Ranked = (f32, Box<Candidate>, weights::Features);
 
 /// The words of the hits so far, by day.
 #[derive(Default)]
-struct Told(HashMap<Option<NaiveDate>, Vec<HashSet<String>>>);
+struct WordsByDay(HashMap<Option<NaiveDate>, Vec<HashSet<String>>>);
 
-impl Told {
+impl WordsByDay {
     /// Returns whether a line of the log or of a recording only repeats an earlier hit: a single text of that day contains every word
     /// except the verb. Any other text is added, for comparison with later lines.
     fn is_repeat_or_add(&mut self, candidate: &Candidate, path: &str) -> bool {
@@ -257,7 +257,7 @@ fn read_candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
         date: date_from_number(row.get(8)?),
         chat: row.get(9)?,
         taint: row.get(10)?,
-        is_of_others_to_guest: row.get(11)?,
+        is_untrusted_to_guest: row.get(11)?,
         speaker: row.get(12)?,
         heading: row.get(13)?,
         above: row.get(14)?,
@@ -304,7 +304,7 @@ fn to_hit(
 fn describe_taint(candidate: &Candidate, query: &SearchQuery<'_>) -> Option<String> {
     if candidate.message.is_none() {
         return match query.reader {
-            Some(_) => candidate.is_of_others_to_guest.then(|| reveille_memory::others::ORIGIN.to_owned()),
+            Some(_) => candidate.is_untrusted_to_guest.then(|| reveille_memory::others::ORIGIN.to_owned()),
             None => candidate.taint.clone(),
         };
     }

@@ -1,5 +1,5 @@
-//! Updates the conversations in the index by reading rows after the last one. Unsettled rows are checked again. A changed counter means
-//! that older rows changed, and all rows are compared.
+//! Updates the conversations in the index. Each update reads the rows after the last indexed one, and reads unsettled rows again. If the
+//! store's counter shows that older rows changed, the update compares all rows.
 
 use std::collections::HashMap;
 
@@ -46,17 +46,17 @@ impl Index {
             && self.read_state("witness")?.is_none_or(|known| known == witness);
         if known != Some(changes) || !is_same {
             self.begin_transaction()?;
-            // Stored before any row is read, to let the next refresh see later changes.
+            // Stores the counter before it reads any row, so that the next refresh notices later changes.
             self.set_state("changes", changes)?;
         }
         if !is_same {
-            // This is rare, and compares everything. If time runs out, the next refresh continues.
-            self.start_again(store)?;
+            // This rare case compares everything. If time runs out, the next refresh continues.
+            self.restart_reading(store)?;
             self.remove_deleted(store, done)?;
             self.commit()?;
         }
         for side in SIDES {
-            self.look_again(store, side, zone, done)?;
+            self.recheck_unsettled(store, side, zone, done)?;
             loop {
                 let last = self.read_state(side.last)?.unwrap_or(0);
                 let rows = read_rows(store, side, SpokenRows::After(last, ROWS))?;
@@ -78,16 +78,22 @@ impl Index {
         Ok(())
     }
 
-    /// Restarts reading from the first row.
-    fn start_again(&self, store: &Store) -> Result<(), IndexError> {
+    /// Makes the next reads start at the first row.
+    fn restart_reading(&self, store: &Store) -> Result<(), IndexError> {
         for side in SIDES {
             self.set_state(side.last, 0)?;
         }
         self.set_state("witness", read_witness(store, 0)?)
     }
 
-    /// Checks rows again that were unsettled when read.
-    fn look_again(&mut self, store: &Store, side: Side, zone: Tz, done: &mut Refreshed) -> Result<(), IndexError> {
+    /// Reads the rows again that were unsettled when they were indexed.
+    fn recheck_unsettled(
+        &mut self,
+        store: &Store,
+        side: Side,
+        zone: Tz,
+        done: &mut Refreshed,
+    ) -> Result<(), IndexError> {
         let prefix = unsettled_prefix(side);
         let rows: Vec<i64> = self
             .conn
@@ -192,7 +198,7 @@ impl Index {
     }
 }
 
-/// Returns a value that identifies the store as the one read up to a message.
+/// Returns a value that tells whether the store is still the one whose messages were indexed: a hash of the last message's arrival.
 fn read_witness(store: &Store, message: i64) -> Result<i64, IndexError> {
     Ok(store.inbox().time_of_message(message)?.map_or(0, |time| hash(&[time.as_bytes()])))
 }
@@ -222,7 +228,7 @@ fn place_message(row: &Spoken, kind: ChunkKind, zone: Tz) -> Vec<Placed> {
             chat: Some(row.chat),
             is_for_all: false,
             taint: row.taint.clone(),
-            is_of_others_to_guest: row.taint.is_some(),
+            is_untrusted_to_guest: row.taint.is_some(),
         }
     };
     chunk::split_message(&row.text, kind).into_iter().map(place).collect()

@@ -21,8 +21,8 @@ pub(super) fn stem_word(word: &str) -> String {
     String::from_utf8(stemmer.word).unwrap_or_else(|_| word.to_owned())
 }
 
-/// Returns the common beginning of all words with this stem: all but the last letter, which a rule may have added.
-pub(super) fn kept_by_stemming(stem: &str) -> &str {
+/// Returns the letters with which every word of this stem begins: all but the last, which a rule may have added.
+pub(super) fn common_prefix(stem: &str) -> &str {
     let last = stem.char_indices().next_back().map_or(0, |(at, _)| at);
     stem.get(..last).unwrap_or_default()
 }
@@ -247,7 +247,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_word_begins_with_the_kept_part_of_its_stem(word in "[a-z]{1,12}(y|ies|ed|ing|ational|izer|biliti|iviti|abli|ness|ll|eed)?|.{1,8}") {
-            prop_assert!(word.starts_with(kept_by_stemming(&stem_word(&word))), "{word} {}", stem_word(&word));
+            prop_assert!(word.starts_with(common_prefix(&stem_word(&word))), "{word} {}", stem_word(&word));
         }
 
         #[test]

@@ -175,14 +175,14 @@ pub(super) fn is_stop_word(folded: &str) -> bool {
 /// Passes on each normalised word.
 pub(super) fn for_each_word(text: &str, mut take: impl FnMut(&str)) {
     if text.is_ascii() {
-        each_of_ascii(text.as_bytes(), &mut take);
+        for_each_ascii_word(text.as_bytes(), &mut take);
     } else {
-        each_of_any(text, &mut take);
+        for_each_folded_word(text, &mut take);
     }
 }
 
-/// Handles ASCII several times as fast as [`each_of_any`]: a search splits some hundred texts.
-fn each_of_ascii(text: &[u8], take: &mut impl FnMut(&str)) {
+/// Handles ASCII several times as fast as [`for_each_folded_word`]: a search splits some hundred texts.
+fn for_each_ascii_word(text: &[u8], take: &mut impl FnMut(&str)) {
     let mut word = String::with_capacity(MAX_WORD_CHARS + 1);
     let mut before_hyphen: Option<String> = None;
     for (at, byte) in text.iter().enumerate() {
@@ -201,7 +201,7 @@ fn each_of_ascii(text: &[u8], take: &mut impl FnMut(&str)) {
     end_word(&mut word, &mut before_hyphen, WordEnd::Other, take);
 }
 
-fn each_of_any(text: &str, take: &mut impl FnMut(&str)) {
+fn for_each_folded_word(text: &str, take: &mut impl FnMut(&str)) {
     let mut word = String::new();
     let mut signs: Option<(char, bool)> = None;
     let mut before_hyphen: Option<String> = None;
@@ -339,8 +339,8 @@ mod tests {
         #[test]
         fn plain_text_is_cut_as_any_other(text in "[ -~\n]{0,80}|[a-c'-]{0,12}") {
             let (mut fast, mut slow) = (Vec::new(), Vec::new());
-            each_of_ascii(text.as_bytes(), &mut |word| fast.push(word.to_owned()));
-            each_of_any(&text, &mut |word| slow.push(word.to_owned()));
+            for_each_ascii_word(text.as_bytes(), &mut |word| fast.push(word.to_owned()));
+            for_each_folded_word(&text, &mut |word| slow.push(word.to_owned()));
             prop_assert_eq!(fast, slow);
         }
 

@@ -27,7 +27,7 @@ pub(super) struct Placed {
     pub(super) chat: Option<ChatRef>,
     pub(super) is_for_all: bool,
     pub(super) taint: Option<String>,
-    pub(super) is_of_others_to_guest: bool,
+    pub(super) is_untrusted_to_guest: bool,
 }
 
 impl Placed {
@@ -39,8 +39,8 @@ impl Placed {
             message: None,
             chat: whose.chat,
             is_for_all: whose.is_for_all,
-            taint: whose.is_of_others.then(|| taint.to_owned()),
-            is_of_others_to_guest: whose.is_of_others_to_guest,
+            taint: whose.is_untrusted.then(|| taint.to_owned()),
+            is_untrusted_to_guest: whose.is_untrusted_to_guest,
         }
     }
 
@@ -51,7 +51,7 @@ impl Placed {
             kind.number(),
             self.message.unwrap_or(-1),
             self.chat.map_or(-1, ChatRef::number),
-            i64::from(self.chat.is_some()) + 2 * i64::from(self.is_for_all) + 4 * i64::from(self.is_of_others_to_guest),
+            i64::from(self.chat.is_some()) + 2 * i64::from(self.is_for_all) + 4 * i64::from(self.is_untrusted_to_guest),
             date.map_or(0, |day| i64::from(day.num_days_from_ce())),
         ];
         let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -106,7 +106,7 @@ impl Changes {
             placed.chat,
             placed.is_for_all,
             placed.taint,
-            placed.is_of_others_to_guest,
+            placed.is_untrusted_to_guest,
             speaker,
             heading,
             above,

@@ -1,4 +1,4 @@
-//! Finds facts that contradict each other, by their words. The guess is good enough to ask about and never to act on.
+//! Finds facts that contradict each other, by their words. The guess is good enough to ask about, but never to act on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ const SINGLE_VALUE_VERBS: &[&[&str]] =
 const NEGATIONS: &[&str] = &["not", "dont", "doesnt", "isnt", "arent", "never", "no", "longer", "cant", "wont"];
 /// Words before a subject that are ignored: "the boiler" and "our boiler" are the same.
 const DETERMINERS: &[&str] = &["the", "my", "our"];
-/// The most words that a value may have and still count as a name.
+/// The maximum number of words of a value that counts as a name.
 const MAX_NAME_WORDS: usize = 3;
 /// Words that name nothing by themselves, with "doe" for "does" as folded by [`split_words`].
 const FUNCTION_WORDS: &[&str] =
@@ -30,13 +30,14 @@ const SPEAKER: &[&str] = &["owner", "person", "user", "they", "he", "she"];
 /// Returns whether a person's text states this fact literally: in one stretch, in order, in a statement without denial or doubt. Ignores
 /// pronouns and articles.
 pub fn is_fact_stated(text: &str, fact: &str) -> bool {
-    let (said, fact) = (split_spoken_words(text), split_spoken_words(fact));
+    let (words, fact) = (split_spoken_words(text), split_spoken_words(fact));
     let fact = fact.strip_suffix(&[".".to_owned()]).unwrap_or(&fact);
     let word_count = fact.iter().filter(|word| !is_end(word)).count();
     let is_denial_or_doubt = |word: &String| DOUBTS.contains(&word.as_str()) || NEGATIONS.contains(&word.as_str());
     word_count >= 2
-        && said.windows(fact.len()).enumerate().filter(|(_, window)| *window == fact).any(|(at, _)| {
-            let (before, rest) = (said.get(..at).unwrap_or_default(), said.get(at + fact.len()..).unwrap_or_default());
+        && words.windows(fact.len()).enumerate().filter(|(_, window)| *window == fact).any(|(at, _)| {
+            let (before, rest) =
+                (words.get(..at).unwrap_or_default(), words.get(at + fact.len()..).unwrap_or_default());
             let after = rest.iter().take_while(|word| !is_end(word));
             let is_question = rest.iter().find(|word| is_end(word)).is_some_and(|end| end == "?");
             !is_question && !before.iter().rev().take_while(|word| !is_end(word)).chain(after).any(is_denial_or_doubt)

@@ -1,5 +1,5 @@
-//! Decay of quiet tasks. A task untouched for a week is mentioned, then questioned, then put to a decision, to keep `active.md` truly
-//! active.
+//! Decay of quiet tasks. A task untouched for a week is mentioned, then questioned, then put to a decision, so that `active.md` lists only
+//! tasks in progress.
 
 use chrono::NaiveDate;
 

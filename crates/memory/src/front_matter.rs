@@ -16,7 +16,7 @@ pub(super) struct Field {
     pub(super) key: String,
     /// The value as a string.
     pub(super) value: String,
-    /// The fault of a value that isn't a string.
+    /// The reason the value isn't a string; `None` if it is one.
     pub(super) wrong: Option<String>,
     /// Whether the key has lines under it.
     pub(super) is_nested: bool,
@@ -40,9 +40,9 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Splits a text into the lines between the first `---` and the next, and the text after them. `beginning` is the message for a file
-/// without them.
-pub(super) fn front_matter<'a>(text: &'a str, beginning: &str) -> Result<(Vec<&'a str>, &'a str), Problem> {
+/// Splits a text into the lines of its front matter, between `---` and the next `---`, and the text after it. `beginning` is the error
+/// message for a text without front matter.
+pub(super) fn split_front_matter<'a>(text: &'a str, beginning: &str) -> Result<(Vec<&'a str>, &'a str), Problem> {
     let mut all = split_lines(text);
     if all.next().map(str::trim_end) != Some("---") {
         return Err(Problem::new(1, beginning));
@@ -111,7 +111,8 @@ fn parse_scalar(first: &str, block: &[&str]) -> Result<String, String> {
     }
 }
 
-fn ends_there(rest: &str) -> Result<(), String> {
+/// Checks that nothing but a comment follows a closing quote.
+fn check_rest(rest: &str) -> Result<(), String> {
     let rest = rest.trim();
     if rest.is_empty() || rest.starts_with('#') {
         Ok(())
@@ -126,7 +127,7 @@ fn parse_single_quoted(text: &str) -> Result<String, String> {
     while let Some(c) = rest.next() {
         match c {
             '\'' if rest.peek() == Some(&'\'') => value.extend(rest.next()),
-            '\'' => return ends_there(&rest.collect::<String>()).map(|()| value),
+            '\'' => return check_rest(&rest.collect::<String>()).map(|()| value),
             c => value.push(c),
         }
     }
@@ -139,7 +140,7 @@ fn parse_double_quoted(text: &str) -> Result<String, String> {
     rest.next();
     while let Some(c) = rest.next() {
         match c {
-            '"' => return ends_there(&rest.collect::<String>()).map(|()| value),
+            '"' => return check_rest(&rest.collect::<String>()).map(|()| value),
             '\\' => match rest.next() {
                 Some('n') => value.push('\n'),
                 Some('t') => value.push('\t'),
@@ -166,7 +167,7 @@ mod tests {
             ("--- a\n---\n", None),
             ("", None),
         ] {
-            assert_eq!(front_matter(text, "it has none").ok(), expected, "{text:?}");
+            assert_eq!(split_front_matter(text, "it has none").ok(), expected, "{text:?}");
         }
     }
 }

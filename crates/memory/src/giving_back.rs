@@ -1,4 +1,4 @@
-//! Restores lines of an older version to a document, each under its former heading.
+//! Restores lines from an older version of a document, each under its former heading.
 
 use std::collections::HashSet;
 
@@ -32,8 +32,9 @@ pub fn restore_lines(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) 
         !has(line) && part.is_some_and(|part| sought.is_found_in(document.slice(&part.range)))
     };
     let items: Vec<_> = document.parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
-    let holding: Vec<_> = items.iter().filter(|item| sought.is_found_in(document.slice(item))).cloned().collect();
-    let (mut base, mut given) = (String::with_capacity(old.len()), Vec::new());
+    let matching_items: Vec<_> =
+        items.iter().filter(|item| sought.is_found_in(document.slice(item))).cloned().collect();
+    let (mut base, mut restored) = (String::with_capacity(old.len()), Vec::new());
     let mut at = 0;
     for line in split_lines(old) {
         let start = at;
@@ -41,19 +42,19 @@ pub fn restore_lines(kind: DocKind, old: &str, now: &str, sought: &SoughtWords) 
         if is_lost_heading(line, start) {
             continue;
         }
-        let holds =
-            find_range(&holding, start).is_some() || find_range(&items, start).is_none() && sought.is_found_in(line);
-        if holds && !is_blank(line) && !has(line) {
-            given.push(line.trim_end().to_owned());
+        let is_match = find_range(&matching_items, start).is_some()
+            || find_range(&items, start).is_none() && sought.is_found_in(line);
+        if is_match && !is_blank(line) && !has(line) {
+            restored.push(line.trim_end().to_owned());
         } else {
             base.push_str(line);
         }
     }
-    if given.is_empty() {
-        return RestoredLines { text: now.to_owned(), lines: given };
+    if restored.is_empty() {
+        return RestoredLines { text: now.to_owned(), lines: restored };
     }
     // Compared with `base`, `old` adds exactly these lines, and the merge adds them to `now`.
-    RestoredLines { text: merge_unmarked(kind, &base, now, old), lines: given }
+    RestoredLines { text: merge_unmarked(kind, &base, now, old), lines: restored }
 }
 
 #[cfg(test)]

@@ -249,8 +249,8 @@ fn weigh_project(name: &str, project: &Project, today: NaiveDate) -> InitiativeC
 }
 
 /// Returns the importance of a priority in a person's words.
-fn parse_priority(said: &str) -> u32 {
-    match said.trim().to_lowercase().as_str() {
+fn parse_priority(priority: &str) -> u32 {
+    match priority.trim().to_lowercase().as_str() {
         "high" | "highest" | "urgent" | "important" | "1" | "a" | "p0" | "p1" => 2,
         "low" | "lowest" | "someday" | "3" | "c" | "p3" | "p4" => 0,
         _ => 1,

@@ -1,7 +1,7 @@
 //! Standing jobs: `memory/jobs/<name>.md`. The front matter gives a job's schedule, its gate and its allowed tools.
 //!
-//! Parsing turns text into a [`Job`] or its problems. A file with any unclear part is no job, and nothing of it runs. [`Job::resolve_schedule`]
-//! reads the schedule with a clock; `cycle/background/jobs/decide` evaluates the gate.
+//! Parsing turns text into a [`Job`] or its problems. A file with any unclear part is no job, and nothing of it runs.
+//! [`Job::resolve_schedule`] reads the schedule with a clock; `cycle/background/jobs/decide` evaluates the gate.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use reveille_base::{
 
 use super::{
     Problem,
-    front_matter::{Field, check_name, front_matter, parse_fields},
+    front_matter::{Field, check_name, parse_fields, split_front_matter},
 };
 
 /// The folder of the jobs, one file per job.
@@ -49,7 +49,7 @@ pub struct Job {
     pub gate: Option<JobGate>,
     /// The task for the model. `None` reports the gate's findings by rule, without a model.
     pub body: Option<String>,
-    /// The tools a run may use, besides purely speaking ones. `None` leaves the choice to the policy.
+    /// The tools a run may use, besides those that only send messages. `None` leaves the choice to the policy.
     pub tools: Option<Vec<String>>,
     /// The budget of one run, in US dollars.
     pub budget_usd: f64,
@@ -155,8 +155,8 @@ impl Job {
             return Err(vec![Problem::new(1, what)]);
         }
         let text = text.trim_start_matches('\u{feff}');
-        let read =
-            front_matter(text, BEGINNING).and_then(|(front, body)| Ok((parse_fields(&front, &KEYS_AS_STRINGS)?, body)));
+        let read = split_front_matter(text, BEGINNING)
+            .and_then(|(front, body)| Ok((parse_fields(&front, &KEYS_AS_STRINGS)?, body)));
         let (fields, body) = read.map_err(|problem| vec![problem])?;
         let mut reader = Reader { fields: &fields, problems: Vec::new() };
         if let Err(what) = check_name(name) {
@@ -184,7 +184,7 @@ impl Job {
             tools: reader.read_tools(),
             budget_usd: reader.read_budget(),
             notify: reader
-                .said_word(
+                .parse_choice(
                     "notify",
                     &[("always", JobNotify::Always), ("changes", JobNotify::Changes), ("never", JobNotify::Never)],
                 )
@@ -333,11 +333,11 @@ impl Reader<'_> {
 
     /// Reads one of a few words, or the default if the key is missing.
     fn read_word<T: Copy + Default>(&mut self, key: &str, words: &[(&str, T)]) -> T {
-        self.said_word(key, words).unwrap_or_default()
+        self.parse_choice(key, words).unwrap_or_default()
     }
 
     /// Reads one of a few words. `None` if the key is missing or invalid.
-    fn said_word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
+    fn parse_choice<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let (text, line) = self.read_string(key)?;
         let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text)).map(|(_, value)| *value);
         if found.is_none() {
@@ -449,7 +449,7 @@ pub fn with_status(text: &str, status: JobStatus) -> Option<String> {
         JobStatus::Active => "active",
         JobStatus::Paused => "paused",
     };
-    let (front, _) = front_matter(text.trim_start_matches('\u{feff}'), BEGINNING).ok()?;
+    let (front, _) = split_front_matter(text.trim_start_matches('\u{feff}'), BEGINNING).ok()?;
     let at = front.iter().position(|line| line.split_once(':').is_some_and(|(key, _)| key == "status"));
     let mut new = String::with_capacity(text.len() + word.len());
     for (nth, line) in super::text::split_lines(text).enumerate() {

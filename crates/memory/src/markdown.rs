@@ -18,7 +18,7 @@ pub struct MarkdownBlock {
     pub range: Range<usize>,
     /// The number of enclosing blocks; a list and its item count separately.
     pub depth: usize,
-    /// Whether the block stands in a quotation.
+    /// Whether the block is inside a quotation.
     pub is_quoted: bool,
 }
 

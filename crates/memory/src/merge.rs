@@ -1,10 +1,10 @@
 //! Three-way merge of a document changed by both a person and a wake since the same base.
 //!
 //! The merge works section by section; a section changed by one side takes that side. If both sides changed it, tasks merge by key, facts
-//! by fact, the log by entry (both sides' entries stay, in time order), and other text by line. In a true conflict the person's side
-//! stands. The other side follows in a marked quote, which no parser here reads as a task, fact or entry. A section deleted by one side and
-//! unchanged on the other stays deleted. If the person wrote both sides, only they can settle the conflict: both versions stand, each with
-//! a mark ([`super::unsettled`]).
+//! by fact, the log by entry (both sides' entries stay, in time order), and other text by line. In a true conflict the person's side is
+//! kept. The other side follows in a marked quote, which no parser here reads as a task, fact or entry. A section deleted by one side and
+//! unchanged on the other stays deleted. If the person wrote both sides, only they can settle the conflict: both versions are kept, each
+//! with a mark ([`super::unsettled`]).
 
 mod day;
 mod diff;
@@ -16,7 +16,7 @@ use std::{cell::Cell, collections::BTreeSet};
 use chrono::NaiveDate;
 
 use self::{
-    diff::{Meeting, all_same, is_same_unit},
+    diff::{ThreeWay, are_same, is_same_unit},
     pieces::{Piece, Pieces, blank_end, trim_blank_units},
 };
 use super::{
@@ -51,7 +51,7 @@ pub struct Conflict {
     pub other: String,
 }
 
-/// The person's edits on the wakes' side, as lines without trailing white space.
+/// The person's edits that are part of our side, as lines without trailing white space.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ByHand {
     /// The lines the person wrote.
@@ -69,25 +69,25 @@ impl ByHand {
     }
 
     /// Returns whether the person removed a unit of `base` that is missing from `ours`.
-    fn took_out(&self, base: &[&str], ours: &[&str]) -> bool {
+    fn has_removed(&self, base: &[&str], ours: &[&str]) -> bool {
         let gone = base.iter().filter(|unit| !is_blank(unit) && !ours.iter().any(|other| is_same_unit(unit, other)));
         gone.flat_map(|unit| split_lines(unit)).any(|line| self.deleted.contains(line.trim_end()))
     }
 }
 
-/// Merges the versions of a person (`theirs_person`) and a wake (`ours`) made from the same `base`.
-pub fn merge(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> Merged {
-    merge_by_hand(kind, base, theirs_person, ours, &ByHand::default())
+/// Merges a person's version (`person`) with a wake's (`ours`). Both were made from the same `base`.
+pub fn merge(kind: DocKind, base: &str, person: &str, ours: &str) -> Merged {
+    merge_by_hand(kind, base, person, ours, &ByHand::default())
 }
 
-/// Merges like [`merge`] if a person also edited our side.
-pub fn merge_by_hand(kind: DocKind, base: &str, theirs_person: &str, ours: &str, by_hand: &ByHand) -> Merged {
-    merge_texts(kind, ConflictStyle::Quoted, [base, theirs_person, ours], by_hand)
+/// Merges like [`merge`], if a person's edits are also part of our side.
+pub fn merge_by_hand(kind: DocKind, base: &str, person: &str, ours: &str, by_hand: &ByHand) -> Merged {
+    merge_texts(kind, ConflictStyle::Quoted, [base, person, ours], by_hand)
 }
 
-/// Merges without quotes: in a conflict the person's side stands alone.
-pub(super) fn merge_unmarked(kind: DocKind, base: &str, theirs_person: &str, ours: &str) -> String {
-    merge_texts(kind, ConflictStyle::Unmarked, [base, theirs_person, ours], &ByHand::default()).text
+/// Merges without quotes: in a conflict only the person's side is kept.
+pub(super) fn merge_unmarked(kind: DocKind, base: &str, person: &str, ours: &str) -> String {
+    merge_texts(kind, ConflictStyle::Unmarked, [base, person, ours], &ByHand::default()).text
 }
 
 /// How a conflict appears in the merged text.
@@ -95,27 +95,22 @@ pub(super) fn merge_unmarked(kind: DocKind, base: &str, theirs_person: &str, our
 enum ConflictStyle {
     /// The losing version is quoted below the winning one.
     Quoted,
-    /// The winning version stands alone.
+    /// Only the winning version is kept.
     Unmarked,
 }
 
-fn merge_texts(
-    kind: DocKind,
-    style: ConflictStyle,
-    [base, theirs_person, ours]: [&str; 3],
-    by_hand: &ByHand,
-) -> Merged {
-    if base == theirs_person || theirs_person == ours {
+fn merge_texts(kind: DocKind, style: ConflictStyle, [base, person, ours]: [&str; 3], by_hand: &ByHand) -> Merged {
+    if base == person || person == ours {
         return Merged { text: ours.to_owned(), conflicts: Vec::new() };
     }
     if base == ours {
-        return Merged { text: theirs_person.to_owned(), conflicts: Vec::new() };
+        return Merged { text: person.to_owned(), conflicts: Vec::new() };
     }
-    let ending = detect_line_ending(theirs_person);
+    let ending = detect_line_ending(person);
     let (base, ours) = (with_endings(base, ending), with_endings(ours, ending));
-    let next_number = Cell::new(unsettled::next_number(&[&base, theirs_person, &ours]));
+    let next_number = Cell::new(unsettled::next_number(&[&base, person, &ours]));
     let mut merger = Merger { kind, eol: ending, style, by_hand, next_number, conflicts: Vec::new() };
-    let text = merger.merge_pieces(&Pieces::parse(&base), &Pieces::parse(theirs_person), &Pieces::parse(&ours));
+    let text = merger.merge_pieces(&Pieces::parse(&base), &Pieces::parse(person), &Pieces::parse(&ours));
     Merged { text, conflicts: merger.conflicts }
 }
 
@@ -137,7 +132,7 @@ struct Merger<'h> {
     conflicts: Vec<Conflict>,
 }
 
-/// A part of the result. A foreign part comes from our side and needs care where it joins its neighbours.
+/// A part of the result. A foreign part comes from our side, so its ends must be made to fit its neighbours.
 struct Placed<'p, 'a> {
     piece: &'p Piece<'a>,
     text: String,
@@ -150,7 +145,7 @@ impl Merger<'_> {
         for piece in &person.list {
             let text = match (base.get(&piece.name), ours.get(&piece.name)) {
                 (was, Some(other)) => self.merge_section(was, piece, other),
-                (Some(was), None) => self.deleted_by_us(was, piece),
+                (Some(was), None) => self.merge_our_deletion(was, piece),
                 (None, None) => piece.text.to_owned(),
             };
             out.push(Placed { piece, text, foreign: false });
@@ -158,7 +153,7 @@ impl Merger<'_> {
         for (at, piece) in ours.list.iter().enumerate().filter(|(_, piece)| person.get(&piece.name).is_none()) {
             let text = match base.get(&piece.name) {
                 None => piece.text.to_owned(),
-                Some(was) => self.deleted_by_person(was, piece),
+                Some(was) => self.merge_persons_deletion(was, piece),
             };
             let place = self.find_place(&out, ours.list.get(..at).unwrap_or_default(), piece.date);
             out.insert(place, Placed { piece, text, foreign: true });
@@ -184,8 +179,8 @@ impl Merger<'_> {
         let mut last: Option<&Placed<'_, '_>> = None;
         for placed in parts.iter().filter(|placed| !placed.text.is_empty()) {
             if let Some(last) = last {
-                let care = placed.foreign || last.foreign || !ends_line(&text);
-                text.push_str(&if care {
+                let needs_bridge = placed.foreign || last.foreign || !ends_line(&text);
+                text.push_str(&if needs_bridge {
                     build_bridge(&last.text, self.eol, Spacing::BlankLine)
                 } else {
                     String::new()
@@ -201,17 +196,17 @@ impl Merger<'_> {
     fn merge_section(&mut self, base: Option<&Piece<'_>>, person: &Piece<'_>, ours: &Piece<'_>) -> String {
         let was = base.map(|base| trim_blank_units(&base.units)).unwrap_or_default();
         let (theirs, mine) = (trim_blank_units(&person.units), trim_blank_units(&ours.units));
-        if all_same(theirs, mine) || (base.is_some() && all_same(was, mine)) {
+        if are_same(theirs, mine) || (base.is_some() && are_same(was, mine)) {
             return person.text.to_owned();
         }
-        if base.is_some() && all_same(was, theirs) {
+        if base.is_some() && are_same(was, theirs) {
             return self.end_line(mine.concat()) + &blank_end(person);
         }
-        let all = Meeting { base: was, person: theirs, ours: mine };
+        let all = ThreeWay { base: was, person: theirs, ours: mine };
         let (text, quoted) = match self.kind {
             DocKind::Log if person.date.is_some() => (self.merge_day(all), Vec::new()),
             DocKind::Tasks if person.name.0 == 2 => self.merge_task(base, person, ours),
-            _ => self.under_heading(all, usize::from(person.name.0 > 0)),
+            _ => self.merge_under_heading(all, usize::from(person.name.0 > 0)),
         };
         let mut text = self.end_line(text);
         if !quoted.is_empty() {
@@ -225,22 +220,22 @@ impl Merger<'_> {
         text + &blank_end(person)
     }
 
-    /// Handles a section that our side deleted: the person's changes stay.
-    fn deleted_by_us(&self, was: &Piece<'_>, person: &Piece<'_>) -> String {
+    /// Merges a section that only our side deleted: keeps the person's changes.
+    fn merge_our_deletion(&self, was: &Piece<'_>, person: &Piece<'_>) -> String {
         let (was, theirs) = (trim_blank_units(&was.units), trim_blank_units(&person.units));
-        if all_same(was, theirs) {
+        if are_same(was, theirs) {
             return String::new();
         }
         if self.style == ConflictStyle::Unmarked && matches!(self.kind, DocKind::Facts | DocKind::Text) {
             return self.remove_units(was, person);
         }
-        if self.by_hand.took_out(was, &[]) && self.kind != DocKind::Log {
-            return self.kept_alone(person);
+        if self.by_hand.has_removed(was, &[]) && self.kind != DocKind::Log {
+            return self.mark_alone(person);
         }
         if self.kind != DocKind::Log || person.date.is_none() {
             return person.text.to_owned();
         }
-        let day = self.merge_day(Meeting { base: was, person: theirs, ours: &[] });
+        let day = self.merge_day(ThreeWay { base: was, person: theirs, ours: &[] });
         if day.is_empty() { day } else { day + &blank_end(person) }
     }
 
@@ -256,24 +251,24 @@ impl Merger<'_> {
         self.join_units(heading) + &self.join_units(&left) + &blank_end(person)
     }
 
-    /// Handles a section that the person deleted: it stays deleted, and our changes are kept in a quote.
-    fn deleted_by_person(&mut self, was: &Piece<'_>, ours: &Piece<'_>) -> String {
+    /// Merges a section that only the person deleted: leaves it deleted, and quotes our changes.
+    fn merge_persons_deletion(&mut self, was: &Piece<'_>, ours: &Piece<'_>) -> String {
         let (was, mine) = (trim_blank_units(&was.units), trim_blank_units(&ours.units));
-        if all_same(was, mine) {
+        if are_same(was, mine) {
             return String::new();
         }
         if self.kind == DocKind::Log && ours.date.is_some() {
-            return self.merge_day(Meeting { base: was, person: &[], ours: mine });
+            return self.merge_day(ThreeWay { base: was, person: &[], ours: mine });
         }
         if mine.iter().any(|unit| self.by_hand.has_written(unit, was)) {
-            return self.kept_alone(ours);
+            return self.mark_alone(ours);
         }
         self.conflicts.push(Conflict { section: ours.title.clone(), other: ours.text.to_owned() });
         if self.style == ConflictStyle::Quoted { self.quote(DELETED_HERE, &mine.concat()) } else { String::new() }
     }
 
-    /// Marks a section that a person changed in one place and deleted in another.
-    fn kept_alone(&self, piece: &Piece<'_>) -> String {
+    /// Marks a section that a person changed on one side and deleted on the other.
+    fn mark_alone(&self, piece: &Piece<'_>) -> String {
         let mark = unsettled::add_mark(self.eol, (self.take_number(), Version::Alone));
         let text = self.end_line(trim_blank_units(&piece.units).concat());
         Document::split(&text).append(&mark) + &blank_end(piece)

@@ -1,10 +1,10 @@
 //! Finds the untrusted parts of the memory: parts written by a tainted cycle and never confirmed by a person.
 //!
 //! Instructions from others could hide there for a later cycle unaware of their origin. A cycle therefore starts without these parts, and
-//! reading them later taints it. Untrusted are: facts in quarantine under [`UNCONFIRMED`], log entries without a note that their wake was
-//! clean, imports from other programs ([`super::imported`]), and everything written for another chat than the reader's. The reading works
-//! by lines as well as by Markdown: damage makes more of a document count as untrusted, never less. Text a person writes or moves elsewhere
-//! is trusted.
+//! reading them later taints it. These parts are untrusted: facts in quarantine under [`UNCONFIRMED`], log entries without a mark that
+//! their wake was clean, imports from other programs ([`super::imported`]), and everything written for another chat than the reader's. The
+//! module reads by lines as well as by Markdown, so that damage makes more of a document count as untrusted, never less. Text a person
+//! writes or moves elsewhere is trusted.
 
 use std::ops::Range;
 
@@ -222,8 +222,8 @@ fn is_own(words: &[&str], reader: Option<ChatRef>) -> bool {
 
 /// Returns whether the words before the origins, which others may have named, assign the line to a chat other than the reader's.
 fn is_of_another_chat(words: &[&str], reader: Option<ChatRef>) -> bool {
-    let mut said = words.iter().take_while(|word| **word != AFTER).skip_while(|word| **word != "chat").skip(1);
-    said.next().is_some_and(|chat| reader.is_none() || chat.parse().ok() != reader)
+    let mut chats = words.iter().take_while(|word| **word != AFTER).skip_while(|word| **word != "chat").skip(1);
+    chats.next().is_some_and(|chat| reader.is_none() || chat.parse().ok() != reader)
 }
 
 fn is_tainted_line(line: &str) -> bool {

@@ -18,7 +18,7 @@ pub enum OwnNameError {
     )]
     Unfit,
     /// The orders lack the sentence, because a person reworded them: change the name there.
-    #[error("claude.md has no sentence that begins with “{BEGINS}NAME,”: add one, and that is the name")]
+    #[error("claude.md has no sentence that begins with “{BEGINS}NAME,”: add one to set the name")]
     NoPlace,
 }
 

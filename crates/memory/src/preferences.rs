@@ -1,4 +1,4 @@
-//! The parts of the context read by code: the person's energy, and whether they want nudges.
+//! The preferences in `context.md` that code acts on: the person's energy, and whether they want nudges.
 
 use super::{
     CONTEXT,
@@ -16,10 +16,10 @@ pub struct Preferences {
 }
 
 impl Preferences {
-    /// Reads `- key: value` lines, ignoring case. The last of duplicate keys counts, and unknown values are ignored. A line counts wherever
-    /// it stands: after damage, a Markdown parser would miss that nudges are off.
+    /// Reads `- key: value` lines, ignoring case. The last of duplicate keys counts, and unknown values are ignored. A line counts
+    /// wherever it is, even in damaged Markdown, where a parser might miss that nudges are off.
     pub fn parse(context: &str) -> Self {
-        let mut read = Self::default();
+        let mut preferences = Self::default();
         for line in split_lines(&without_explanation(CONTEXT, context)) {
             let line = split_comment(line).0.trim().to_lowercase();
             let Some((key, value)) = line.strip_prefix(['-', '*', '+']).and_then(|line| line.split_once(':')) else {
@@ -27,12 +27,12 @@ impl Preferences {
             };
             let value = value.trim().trim_end_matches('.');
             match key.trim().trim_matches('*') {
-                "energy" => read.has_low_energy = value.split([' ', ',', ';']).next() == Some("low"),
-                "nudges" => read.wants_no_nudges = value == "off",
+                "energy" => preferences.has_low_energy = value.split([' ', ',', ';']).next() == Some("low"),
+                "nudges" => preferences.wants_no_nudges = value == "off",
                 _ => {}
             }
         }
-        read
+        preferences
     }
 
     /// Returns whether nudges are held back. Reminders and requested messages always go out.

@@ -1,8 +1,8 @@
-//! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks stand only in the task lists,
+//! Projects: `memory/project-memory/<name>.md` holds a project's goal, context and log. Its tasks are only in the task lists,
 //! with `- project: <name>`, to keep each task in a single place.
 //!
-//! An edit changes only the lines of its own section. [`find_mentioned_projects`] finds the projects named in a text, by their name or a task's title, as
-//! whole words.
+//! An edit changes only the lines of its own section. [`find_mentioned_projects`] finds the projects named in a text, by their name or a
+//! task's title, as whole words.
 
 use chrono::NaiveDate;
 use icu_normalizer::ComposingNormalizerBorrowed;
@@ -42,7 +42,7 @@ pub enum ProjectError {
     #[error("“{0}” can't name a project: use letters, digits, - and _, at most {MAX_PROJECT_NAME_CHARS} characters")]
     BadName(String),
     /// The name is reserved: choose another.
-    #[error("“{0}” is kept for the memory's own documents: give the project another name")]
+    #[error("“{0}” is reserved for the memory's own documents: give the project another name")]
     Reserved(String),
 }
 
@@ -50,15 +50,15 @@ pub enum ProjectError {
 ///
 /// # Errors
 /// [`ProjectError`].
-pub fn project_name(said: &str) -> Result<String, ProjectError> {
-    let composed = ComposingNormalizerBorrowed::new_nfc().normalize(said).to_lowercase();
+pub fn project_name(given: &str) -> Result<String, ProjectError> {
+    let composed = ComposingNormalizerBorrowed::new_nfc().normalize(given).to_lowercase();
     let name = composed.split_whitespace().collect::<Vec<_>>().join("-");
     let fits = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
         && name.chars().any(char::is_alphanumeric)
         && !name.starts_with('-')
         && name.chars().count() <= MAX_PROJECT_NAME_CHARS;
     if !fits {
-        return Err(ProjectError::BadName(one_line(said, MAX_PROJECT_NAME_CHARS)));
+        return Err(ProjectError::BadName(one_line(given, MAX_PROJECT_NAME_CHARS)));
     }
     if is_reserved(&name) {
         return Err(ProjectError::Reserved(name));
@@ -89,7 +89,9 @@ pub fn project_from_path(path: &str) -> Option<String> {
 pub fn project_problem(path: &str) -> Option<String> {
     let is_own = [CONTEXT, ACTIVE, BACKLOG].contains(&path);
     let name = find_stem(path).filter(|stem| !is_own && is_reserved(stem))?;
-    Some(format!("{path}: “{name}” is kept for the memory's own documents, so no project is read from it; rename it"))
+    Some(format!(
+        "{path}: “{name}” is reserved for the memory's own documents, so no project is read from it; rename it"
+    ))
 }
 
 /// A project's document.
@@ -119,8 +121,8 @@ impl Project {
 
 /// Returns an item of the log on one line, without its mark and comment.
 fn format_log_line(item: &str) -> String {
-    let said = split_lines(item).map(|line| split_comment(line).0.trim()).collect::<Vec<_>>().join(" ");
-    said.trim_start_matches(['-', '*', '+']).trim().to_owned()
+    let text = split_lines(item).map(|line| split_comment(line).0.trim()).collect::<Vec<_>>().join(" ");
+    text.trim_start_matches(['-', '*', '+']).trim().to_owned()
 }
 
 /// An edit of a project's document.
@@ -192,13 +194,13 @@ fn with_new_section(document: &Document<'_>, title: &str, block: &str) -> String
 fn with_log_line(text: &str, line: &str, day: NaiveDate, origin: &str) -> String {
     let line = one_line(line, MAX_PROJECT_LOG_CHARS);
     let (document, eol) = (Document::split(text), detect_line_ending(text));
-    let said = format!("{day} {}", escape_start(&line));
+    let entry = format!("{day} {}", escape_start(&line));
     let comment =
         if origin.is_empty() { String::new() } else { format!(" {}", format_comment(origin, MAX_ORIGIN_CHARS)) };
-    let item = format!("- {said}{comment}{eol}");
+    let item = format!("- {entry}{comment}{eol}");
     match document.sections().find(|part| fold_text(&part.title) == fold_text(LOG)) {
         Some(part)
-            if part.items.iter().any(|item| fold_text(&format_log_line(document.slice(item))) == fold_text(&said)) =>
+            if part.items.iter().any(|item| fold_text(&format_log_line(document.slice(item))) == fold_text(&entry)) =>
         {
             text.to_owned()
         }
@@ -209,14 +211,14 @@ fn with_log_line(text: &str, line: &str, day: NaiveDate, origin: &str) -> String
 
 /// Returns the projects mentioned in a text, each once: those named directly first, then those of named tasks. `known` lists the projects
 /// with a document.
-pub fn find_mentioned_projects(said: &str, known: &[String], tasks: &[Task]) -> Vec<String> {
-    let said = split_words(said);
-    let speaks_of = |of: &str| {
-        let of = split_words(of);
-        !of.is_empty() && said.windows(of.len()).any(|window| window == of)
+pub fn find_mentioned_projects(text: &str, known: &[String], tasks: &[Task]) -> Vec<String> {
+    let words = split_words(text);
+    let has_name = |name: &str| {
+        let name = split_words(name);
+        !name.is_empty() && words.windows(name.len()).any(|window| window == name)
     };
-    let named = known.iter().cloned().chain(tasks.iter().filter_map(Task::project)).filter(|name| speaks_of(name));
-    let by_task = tasks.iter().filter(|task| speaks_of(&task.title)).filter_map(Task::project);
+    let named = known.iter().cloned().chain(tasks.iter().filter_map(Task::project)).filter(|name| has_name(name));
+    let by_task = tasks.iter().filter(|task| has_name(&task.title)).filter_map(Task::project);
     let mut found: Vec<String> = Vec::new();
     for name in named.chain(by_task) {
         if !found.contains(&name) {

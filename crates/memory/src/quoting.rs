@@ -140,9 +140,9 @@ fn find_names(text: &str) -> HashSet<String> {
 
 /// Returns the subjects of a question: the words after "my", "our" or "the".
 fn find_subjects(question: &str) -> Vec<String> {
-    let said = written_words(question);
+    let words = written_words(question);
     let is_lead = |word: &str| ["my", "our", "the"].iter().any(|lead| word.eq_ignore_ascii_case(lead));
-    let behind = said.windows(2).filter(|pair| matches!(pair, [lead, _] if is_lead(lead)));
+    let behind = words.windows(2).filter(|pair| matches!(pair, [lead, _] if is_lead(lead)));
     let mut subjects: Vec<String> = behind.filter_map(|pair| pair.last()).flat_map(|word| split_words(word)).collect();
     subjects.retain(|word| !STOP_WORDS.contains(&word.as_str()) && word.chars().count() > 2);
     subjects

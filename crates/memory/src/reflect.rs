@@ -30,7 +30,7 @@ use super::{
     text::fold_text,
 };
 
-/// The beginning of the reason of a reflecting wake. No other reason begins like this.
+/// The words with which the reason of a reflecting wake begins. No other reason begins with them.
 pub const REFLECTION: &str = "reflection on";
 
 /// The prefix of the keys of contradictions.
@@ -46,8 +46,8 @@ pub fn days_path(date: NaiveDate) -> String {
 /// The person's own edits of the facts, from the memory's history.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PersonMemoryEdits {
-    wrote: BTreeSet<String>,
-    took_out: BTreeSet<String>,
+    written: BTreeSet<String>,
+    removed: BTreeSet<String>,
 }
 
 impl PersonMemoryEdits {
@@ -57,23 +57,23 @@ impl PersonMemoryEdits {
             Facts::parse(text).0.iter().map(|(_, fact)| fold_text(&fact.text)).collect()
         };
         let (before, after) = (texts(before), texts(after));
-        let wrote: Vec<String> =
-            after.difference(&before).filter(|fact| !self.took_out.contains(*fact)).cloned().collect();
-        let took_out: Vec<String> =
-            before.difference(&after).filter(|fact| !self.wrote.contains(*fact)).cloned().collect();
-        self.wrote.extend(wrote);
-        self.took_out.extend(took_out);
+        let written: Vec<String> =
+            after.difference(&before).filter(|fact| !self.removed.contains(*fact)).cloned().collect();
+        let removed: Vec<String> =
+            before.difference(&after).filter(|fact| !self.written.contains(*fact)).cloned().collect();
+        self.written.extend(written);
+        self.removed.extend(removed);
     }
 
-    /// Returns whether a person wrote or changed this fact: it has no wake's origin, or an edit of theirs added it.
+    /// Returns whether a person wrote or changed this fact: no wake is named as its origin, or a person's edit added it.
     pub fn has_written(&self, fact: &facts::Fact) -> bool {
         let is_of_wake = fact.origin.as_deref().is_some_and(|origin| origin.starts_with("wake "));
-        !is_of_wake || self.wrote.contains(&fold_text(&fact.text))
+        !is_of_wake || self.written.contains(&fold_text(&fact.text))
     }
 
     /// Returns whether a person removed a fact with this text.
     pub fn took_out(&self, fact: &str) -> bool {
-        self.took_out.contains(&fold_text(fact))
+        self.removed.contains(&fold_text(fact))
     }
 }
 
@@ -87,13 +87,13 @@ pub struct ReflectionInput<'a> {
     pub today: NaiveDate,
     /// Returns a document's text; empty if it doesn't exist.
     pub read: &'a dyn Fn(&str) -> String,
-    /// The texts of further files of the log.
+    /// The texts of the log's archived files.
     pub archive: &'a [String],
     /// Recent messages of people, in their own words.
     pub asked: &'a [PastMessage],
     /// The person's own edits.
     pub by_hand: &'a PersonMemoryEdits,
-    /// The keys noted before; each is noted only once, ever.
+    /// The keys noted by earlier reflections. A key is noted only once.
     pub noted: &'a BTreeSet<String>,
     /// The chat of tasks without a chat of their own.
     pub owner_chat: ChatRef,
@@ -117,18 +117,18 @@ pub struct LookedBack {
 }
 
 /// Runs the reflection.
-pub fn look_back(of: &ReflectionInput<'_>) -> LookedBack {
+pub fn look_back(input: &ReflectionInput<'_>) -> LookedBack {
     let mut done = LookedBack::default();
-    let known = (of.read)(SEMANTIC_MEMORY);
-    let log = (of.read)(EPISODIC_MEMORY);
-    let logs: Vec<&str> = of.archive.iter().map(String::as_str).chain([log.as_str()]).collect();
-    done.health = tasks::describe_health(&(of.read)(ACTIVE), &(of.read)(BACKLOG), of.today, of.owner_chat);
-    let mut days = days::chat_days(&logs, &known, of.asked, &of.days);
+    let known = (input.read)(SEMANTIC_MEMORY);
+    let log = (input.read)(EPISODIC_MEMORY);
+    let logs: Vec<&str> = input.archive.iter().map(String::as_str).chain([log.as_str()]).collect();
+    done.health = tasks::describe_health(&(input.read)(ACTIVE), &(input.read)(BACKLOG), input.today, input.owner_chat);
+    let mut days = days::chat_days(&logs, &known, input.asked, &input.days);
     let dates: BTreeSet<NaiveDate> = days.iter().map(|day| day.date).collect();
     if !days.is_empty() {
-        done.receipts.push(format!("Summed up {}, each chat's apart", format_count(dates.len(), "day")));
+        done.receipts.push(format!("Summed up {}, each chat separately", format_count(dates.len(), "day")));
     }
-    if let (false, Some(last)) = (done.health.is_empty(), of.days.end.pred_opt()) {
+    if let (false, Some(last)) = (done.health.is_empty(), input.days.end.pred_opt()) {
         days.push(days::build_health_day(last, &done.health));
         done.receipts.push("Looked at the tasks and the backlog".to_owned());
     }
@@ -136,26 +136,26 @@ pub fn look_back(of: &ReflectionInput<'_>) -> LookedBack {
     for day in &days {
         let path = days_path(day.date);
         match files.iter_mut().find(|(other, _)| *other == path) {
-            Some((_, text)) => *text = day.append_summary(text, of.wake),
-            None => files.push((path.clone(), day.append_summary(&(of.read)(&path), of.wake))),
+            Some((_, text)) => *text = day.append_summary(text, input.wake),
+            None => files.push((path.clone(), day.append_summary(&(input.read)(&path), input.wake))),
         }
     }
     let mut facts = known.clone();
-    for pattern in patterns::find_patterns(of.asked, &known, of.by_hand, of.noted) {
-        if let Some(text) = pattern.add_to_facts(&facts, of.wake) {
+    for pattern in patterns::find_patterns(input.asked, &known, input.by_hand, input.noted) {
+        if let Some(text) = pattern.add_to_facts(&facts, input.wake) {
             facts = text;
             done.keys.push(pattern.key());
             done.receipts.push(pattern.describe());
         }
     }
-    let (dated, stale) = stale::mark_stale_facts(&facts, of.today, of.by_hand);
+    let (dated, stale) = stale::mark_stale_facts(&facts, input.today, input.by_hand);
     if stale > 0 {
         facts = dated;
-        done.receipts.push(format!("Marked {} with the day as of which it holds", format_count(stale, "fact")));
+        done.receipts.push(format!("Dated {} that may be outdated", format_count(stale, "fact")));
     }
-    let disputes = if of.disputes { disputes::find_disputes(&facts, of.noted) } else { Vec::new() };
+    let disputes = if input.disputes { disputes::find_disputes(&facts, input.noted) } else { Vec::new() };
     for found in disputes {
-        facts = found.mark_facts(&facts, of.by_hand);
+        facts = found.mark_facts(&facts, input.by_hand);
         done.receipts.push(format!(
             "Found a contradiction: “{}” and “{}”",
             shorten_text(&found.one),
@@ -185,12 +185,12 @@ fn shorten_text(text: &str) -> String {
 }
 
 /// Returns the untrusted lines of the facts, counted from 1.
-fn lines_of_others(text: &str) -> BTreeSet<usize> {
+fn list_untrusted_lines(text: &str) -> BTreeSet<usize> {
     others::line_ranges(SEMANTIC_MEMORY, text, None).into_iter().flat_map(|(first, last)| first..=last).collect()
 }
 
-/// Returns an item with words appended to its text, before the origin comment.
-fn with_words(item: &str, words: &str) -> String {
+/// Appends words to an item's text, before the origin comment.
+fn append_words(item: &str, words: &str) -> String {
     let end = item.trim_end().len();
     let (kept, blank) = item.split_at_checked(end).unwrap_or((item, ""));
     let start = kept.rfind(['\n', '\r']).map_or(0, |at| at + 1);

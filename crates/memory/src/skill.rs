@@ -9,7 +9,7 @@ use reveille_base::words;
 
 use super::{
     Problem,
-    front_matter::{Field, check_name, front_matter, parse_fields},
+    front_matter::{Field, check_name, parse_fields, split_front_matter},
     text::split_lines,
 };
 
@@ -42,7 +42,7 @@ pub struct Skill {
     pub compatibility: Option<String>,
     /// The instructions below the front matter.
     pub body: String,
-    /// The harmless problems; the skill is still usable.
+    /// Problems that leave the skill usable.
     pub problems: Vec<Problem>,
 }
 
@@ -51,7 +51,7 @@ pub struct Skill {
 pub struct Skills {
     /// The usable skills, by folder name.
     pub usable: Vec<Skill>,
-    /// The problems for people; each names its file and says whether the skill is left out.
+    /// The problems to show to a person. Each names its file, and says whether the skill is left out.
     pub problems: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl Skills {
                 skills.problems.push(format!("skills/{folder} has no SKILL.md, so it isn't a skill"));
                 continue;
             }
-            match Skill::parse(&text(&path)).and_then(|skill| skills.may_join(skill, described_bytes)) {
+            match Skill::parse(&text(&path)).and_then(|skill| skills.check_limits(skill, described_bytes)) {
                 Ok(skill) => {
                     let skill = Skill { folder: folder.to_owned(), ..skill };
                     described_bytes += skill.description.len();
@@ -82,8 +82,8 @@ impl Skills {
         skills
     }
 
-    /// Returns the skill, if there is room and its name is new.
-    fn may_join(&self, skill: Skill, described_bytes: usize) -> Result<Skill, Problem> {
+    /// Returns the skill if its name is new and all skills together stay within the limits.
+    fn check_limits(&self, skill: Skill, described_bytes: usize) -> Result<Skill, Problem> {
         if self.usable.iter().any(|other| other.name == skill.name) {
             return Err(Problem::new(1, format!("another skill is also called `{}`", skill.name)));
         }
@@ -105,7 +105,7 @@ impl Skill {
     /// The first [`Problem`] that makes the skill unusable, with its line.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let text = text.trim_start_matches('\u{feff}');
-        let (front, body) = front_matter(text, BEGINNING)?;
+        let (front, body) = split_front_matter(text, BEGINNING)?;
         let fields = parse_fields(&front, &STRINGS)?;
         let name = find_required_field(&fields, "name")?;
         let description = find_required_field(&fields, "description")?;
@@ -136,7 +136,8 @@ impl Skill {
 
     /// Returns a problem if the skill's folder has another name, which the format forbids.
     pub fn check_folder(&self, folder: &str) -> Option<Problem> {
-        let what = || format!("the skill is called `{}`, but its folder `{folder}`; give both one name", self.name);
+        let what =
+            || format!("the skill is called `{}`, but its folder `{folder}`; give both the same name", self.name);
         (self.name != folder).then(|| Problem::new(1, what()))
     }
 }
@@ -219,7 +220,7 @@ mod tests {
             }
         );
         assert_eq!(skill.check_folder("weekly-review"), None);
-        assert_snapshot!(skill.check_folder("weekly").unwrap(), @"line 1: the skill is called `weekly-review`, but its folder `weekly`; give both one name");
+        assert_snapshot!(skill.check_folder("weekly").unwrap(), @"line 1: the skill is called `weekly-review`, but its folder `weekly`; give both the same name");
     }
 
     #[test]
@@ -305,7 +306,7 @@ mod tests {
         assert_snapshot!(skills.problems.join("\n"), @r"
         The skill skills/broken/SKILL.md is left out: line 1: a skill begins with a line `---`, then `name:` and `description:`, then `---`
         skills/empty has no SKILL.md, so it isn't a skill
-        The skill skills/moved/SKILL.md is used, but line 1: the skill is called `elsewhere`, but its folder `moved`; give both one name
+        The skill skills/moved/SKILL.md is used, but line 1: the skill is called `elsewhere`, but its folder `moved`; give both the same name
         The skill skills/twin/SKILL.md is left out: line 1: another skill is also called `tea`
         ");
     }

@@ -5,13 +5,13 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use super::text::split_lines;
 
 /// Simulates a text's way through a web form, without the change of line ends.
-fn through_a_form(text: &str) -> String {
+fn simulate_form(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{fffd}")
 }
 
 /// Returns whether a text survives a form unchanged.
 pub fn survives_a_form(text: &str) -> bool {
-    restore_line_endings(text, &through_a_form(text)) == text
+    restore_line_endings(text, &simulate_form(text)) == text
 }
 
 /// Restores the file's line ends in a typed text: kept lines keep theirs, new lines get the most frequent.

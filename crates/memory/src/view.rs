@@ -57,12 +57,12 @@ pub fn is_shared(standing_orders: &str) -> bool {
         at = range.end;
         !document.is_comment(&range) && !document.is_fenced(&range)
     });
-    let mut said = front.filter_map(|line| {
+    let mut values = front.filter_map(|line| {
         let line = line.trim().trim_start_matches(['-', '*', ' ']).to_lowercase();
         line.strip_prefix(SHARE).map(|value| value.trim() == "yes")
     });
     // If the line appears twice with different values, the narrower counts.
-    said.next().is_some_and(|first| first && said.all(|other| other))
+    values.next().is_some_and(|first| first && values.all(|other| other))
 }
 
 /// Returns whether a comment shows its section to every chat.

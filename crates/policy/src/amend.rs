@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use reveille_base::approval_text::is_hidden;
 
-use super::{Rules, RulesProblem, rules::ReadRule};
+use super::{Rules, RulesProblem, rules::DescribedRule};
 
-/// The longest rule, in characters: a message shows it whole beside its meaning.
+/// The maximum length of a rule, in characters: a message shows it whole beside its meaning.
 const RULE_CHARS_MAX: usize = 1_500;
 /// The start of the comment above a rule of ours.
 const ADDED: &str = "# Added ";
@@ -36,8 +36,8 @@ pub enum AmendError {
     /// The call can't be written as a rule, or the rule would change more than this call.
     #[error("I can't write a rule that allows this call and nothing else")]
     NotExact,
-    /// The call would still ask.
-    #[error("it would still not run unasked: {0}")]
+    /// The call would still need approval.
+    #[error("it still wouldn't run without asking: {0}")]
     NoEffect(String),
     /// The file is at its limit of size or of rules.
     #[error("there is no room for another rule in `policy.toml`. Remove one that you no longer need")]
@@ -92,10 +92,11 @@ fn render_rule(tool: &str, arguments: &Value) -> Option<String> {
     Some(format!("[[rule]]\ntool = {}\narguments = {arguments}\ndecision = \"allow\"\n", quote_text(tool)))
 }
 
-/// Appends a rule of [`render_exact_rule`] to the text; `None` if the text has the rule already. `from` is its origin, as in [`ListedRule::added`].
+/// Appends a rule of [`render_exact_rule`] to the text; `None` if the text has the rule already. `from` is its origin, as in
+/// [`ListedRule::added`].
 ///
 /// # Errors
-/// The text isn't in use, or the rule would change more than this call.
+/// The text has mistakes, or the rule would change more than this call.
 pub fn add_rule(text: &str, rule: &str, from: &str) -> Result<Option<String>, AmendError> {
     let before = Rules::parse(text).map_err(AmendError::from_problems)?;
     let more = Rules::parse(rule).map_err(|_| AmendError::NotExact)?;
@@ -114,7 +115,7 @@ pub fn add_rule(text: &str, rule: &str, from: &str) -> Result<Option<String>, Am
     let from: String = from.chars().filter(|c| !c.is_control()).collect();
     new.push_str(&format!("{ADDED}{from}\n{rule}"));
     match Rules::parse(&new) {
-        Ok(after) if after.is_with_one_more(&before, &more) => Ok(Some(new)),
+        Ok(after) if after.adds_exactly(&before, &more) => Ok(Some(new)),
         Ok(_) => Err(AmendError::NotExact),
         Err(problems) => Err(AmendError::from_problems(problems)),
     }
@@ -134,7 +135,7 @@ pub fn remove_rule(text: &str, rule: &str) -> Result<String, AmendError> {
     let head = if head.ends_with("\n\n") { head.strip_suffix('\n').unwrap_or(head) } else { head };
     let new = format!("{head}{tail}");
     match Rules::parse(&new) {
-        Ok(after) if before.is_with_one_more(&after, &less) => Ok(new),
+        Ok(after) if before.adds_exactly(&after, &less) => Ok(new),
         _ => Err(AmendError::Gone),
     }
 }
@@ -142,10 +143,10 @@ pub fn remove_rule(text: &str, rule: &str) -> Result<String, AmendError> {
 /// Lists all rules of a text, in order.
 ///
 /// # Errors
-/// The text isn't in use.
+/// The text has mistakes.
 pub fn list_rules(text: &str) -> Result<Vec<ListedRule>, AmendError> {
     let rules = Rules::parse(text).map_err(AmendError::from_problems)?;
-    let listed = rules.list_rules().map(|ReadRule { line, exact, words }| {
+    let listed = rules.list_rules().map(|DescribedRule { line, exact, words }| {
         let added = exact.and_then(|(tool, arguments)| find_added(text, line, tool, arguments));
         let (added, text) = added.unzip();
         ListedRule { line, words, added, text }
@@ -298,7 +299,10 @@ mod tests {
     fn what_a_person_has_changed_is_theirs() {
         let new = add_rule(THEIRS, &ls(), FROM).unwrap().unwrap();
         let ours = list_rules(&new).unwrap().remove(1);
-        assert_eq!(ours.words, "Runs unasked: exactly the command `ls \"a b\" | wc`, which may reach granted hosts");
+        assert_eq!(
+            ours.words,
+            "Runs without asking: exactly the command `ls \"a b\" | wc`, which may reach granted hosts"
+        );
         for edited in [
             new.replace("| wc", "| wc -l"),
             new.replace("\ntool =", "\nwhy = \"mine\"\ntool ="),

@@ -10,7 +10,7 @@ use reveille_config::Autonomy;
 
 use super::{
     Access, Circumstances, Consent, Decision, NO_SANDBOX, PolicyReason, Reach, Risk, Rules, Subject, Verdict, What,
-    classify::{self, Line, places},
+    classify::{self, ClassifiedText, places},
     rules::{self, RuleQuestion},
 };
 
@@ -75,17 +75,17 @@ pub fn judge(subject: &Subject, rules: &Rules, circumstances: &Circumstances) ->
     scales.into_verdict(risk)
 }
 
-/// The reasons so far, for and against a call.
+/// The decisions on a call so far, with their reasons.
 #[derive(Debug, Default)]
 struct Scales {
-    said: Vec<(Decision, PolicyReason)>,
+    decisions: Vec<(Decision, PolicyReason)>,
 }
 
 impl Scales {
     fn record_decision(&mut self, decision: Decision, why: impl Into<PolicyReason>) {
         let why = why.into();
-        if !self.said.iter().any(|(_, said)| *said == why) {
-            self.said.push((decision, why));
+        if !self.decisions.iter().any(|(_, other)| *other == why) {
+            self.decisions.push((decision, why));
         }
     }
 
@@ -93,14 +93,14 @@ impl Scales {
         self.record_decision(Decision::Ask, why);
     }
 
-    /// Returns the strictest decision with its reasons: all objections for a question, the prohibitions for a denial. The model reads a
-    /// denial's reasons, so reasons to ask are left out: they may quote untrusted text.
+    /// Returns the strictest decision with its reasons: all objections for a question, the prohibitions for a denial. The model reads the
+    /// reasons of a denial. They therefore omit the reasons to ask, which may quote untrusted text.
     fn into_verdict(mut self, risk: Risk) -> Verdict {
         // The sort is stable: within a decision the reasons keep their order.
-        self.said.sort_by_key(|(decision, _)| std::cmp::Reverse(*decision));
-        let decision = self.said.first().map_or(Decision::Ask, |(decision, _)| *decision);
+        self.decisions.sort_by_key(|(decision, _)| std::cmp::Reverse(*decision));
+        let decision = self.decisions.first().map_or(Decision::Ask, |(decision, _)| *decision);
         let (mut reasons, mut consents) = (Vec::new(), Vec::new());
-        for (_, why) in self.said.into_iter().filter(|(said, _)| *said == decision) {
+        for (_, why) in self.decisions.into_iter().filter(|(other, _)| *other == decision) {
             reasons.push(why.words);
             consents.extend(why.consent);
         }
@@ -110,8 +110,8 @@ impl Scales {
         Verdict { risk, decision, reasons, consents }
     }
 
-    /// Applies the table of four risks and three levels of autonomy. A person's rule that allows lifts the table's question and nothing
-    /// else.
+    /// Applies the table of four risks and three levels of autonomy. A rule by which a person allows the call overrides only the
+    /// table's question.
     fn apply_table(&mut self, risk: Risk, why: Option<&str>, autonomy: Autonomy, rule: Option<(Decision, String)>) {
         let asks = match (risk, autonomy) {
             (Risk::Destructive, _) | (_, Autonomy::AskAll) => true,
@@ -198,8 +198,8 @@ struct ShellCall<'a> {
     exact: Option<(Decision, String)>,
 }
 
-/// Judges shell text and returns its risk, by its rights. The command's name counts only if a table names it: for destroying more than
-/// files, or files that can be lost.
+/// Judges shell text and returns its risk, by its rights. The command's name counts only if a table lists it as destructive: it
+/// destroys more than files, or files that no copy could restore.
 fn judge_shell(
     text: &str,
     access: Access,
@@ -209,30 +209,30 @@ fn judge_shell(
     scales: &mut Scales,
 ) -> Risk {
     let ShellCall { tool, arguments, exact } = call;
-    let line = classify::classify_line(text);
-    let said = decide_commands(&line, tool, rules);
-    if let (true, Some((decision, rule))) = (line.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
+    let classified = classify::classify_text(text);
+    let decisions = decide_commands(&classified, tool, rules);
+    if let (true, Some((decision, rule))) = (classified.commands.is_empty(), rules.decide(tool, &RuleQuestion::Tool)) {
         scales.record_decision(decision, rule);
     }
-    // The person who agreed to a rule about exactly this call may rely on a copy.
-    let ruled = find_allowing_rule(&line, &said).map(|rule| (Decision::Allow, rule));
+    let command_rule = find_allowing_rule(&classified, &decisions).map(|rule| (Decision::Allow, rule));
     let tainted_write = circumstances.tainted_write.filter(|_| !access.is_none());
-    let had_any = ruled.is_some() || exact.is_some();
-    let (ruled, exact) = match tainted_write {
+    let had_any_rule = command_rule.is_some() || exact.is_some();
+    let (command_rule, exact) = match tainted_write {
         Some(since) => (
-            ruled.filter(|_| all_allowed_since(since, &line, &said, tool, rules)),
+            command_rule.filter(|_| all_allowed_since(since, &classified, &decisions, tool, rules)),
             exact.filter(|_| rules.allows_exactly_since(since, tool, arguments)),
         ),
-        None => (ruled, exact),
+        None => (command_rule, exact),
     };
-    if had_any && ruled.is_none() && exact.is_none() {
+    if had_any_rule && command_rule.is_none() && exact.is_none() {
         scales.ask(VOID);
     }
-    let is_ruled = ruled.is_some();
-    for (decision, rule) in said.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
+    // Unlike a rule about commands, a rule about exactly this call needs copies: the person who made it may rely on them.
+    let has_command_rule = command_rule.is_some();
+    for (decision, rule) in decisions.into_iter().flatten().filter(|(decision, _)| *decision > Decision::Allow) {
         scales.record_decision(decision, rule);
     }
-    let Line { not_plain, destroys, .. } = line;
+    let ClassifiedText { not_plain, destroys, .. } = classified;
     // fault: writing-granted-folder-neednt
     let uncovered = circumstances.uncovered.filter(|_| access.writes);
     let is_contained = circumstances.is_sandboxed && !access.network && uncovered.is_none();
@@ -244,8 +244,8 @@ fn judge_shell(
         None if access.network => (Risk::Dangerous, "It may reach the granted hosts.".to_owned()),
         None => (Risk::Dangerous, "I can't tell what it does.".to_owned()),
     };
-    scales.apply_table(risk, Some(&why), circumstances.autonomy, ruled.or(exact));
-    if let (Some(why), false) = (uncovered, is_ruled) {
+    scales.apply_table(risk, Some(&why), circumstances.autonomy, command_rule.or(exact));
+    if let (Some(why), false) = (uncovered, has_command_rule) {
         scales.ask(format!("It may change your files in the granted folders, and I can't copy them first: {why}."));
     }
     if let (Some(why), Risk::Dangerous | Risk::Destructive) = (&not_plain, risk) {
@@ -262,47 +262,47 @@ fn judge_shell(
 }
 
 /// Returns the rules' decision on each command.
-fn decide_commands(line: &Line, tool: &str, rules: &Rules) -> Vec<Option<(Decision, String)>> {
-    let is_certain = line.not_plain.is_none();
-    line.commands.iter().map(|words| rules.decide(tool, &RuleQuestion::Command { words, is_certain })).collect()
+fn decide_commands(classified: &ClassifiedText, tool: &str, rules: &Rules) -> Vec<Option<(Decision, String)>> {
+    let is_certain = classified.not_plain.is_none();
+    classified.commands.iter().map(|words| rules.decide(tool, &RuleQuestion::Command { words, is_certain })).collect()
 }
 
 /// Finds the allowing rule of a text, if each command except `cd` is allowed by a rule. Guessed commands can be forbidden but never
 /// allowed.
-fn find_allowing_rule(line: &Line, said: &[Option<(Decision, String)>]) -> Option<String> {
-    let mut commands = line.commands.iter().zip(said);
-    let is_allowed = line.not_plain.is_none()
-        && commands.all(|(words, said)| match said {
+fn find_allowing_rule(classified: &ClassifiedText, decisions: &[Option<(Decision, String)>]) -> Option<String> {
+    let mut commands = classified.commands.iter().zip(decisions);
+    let is_allowed = classified.not_plain.is_none()
+        && commands.all(|(words, decision)| match decision {
             Some((decision, _)) => *decision == Decision::Allow,
             None => words.first().is_some_and(|name| name == "cd"),
         });
-    said.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
+    decisions.iter().flatten().next_back().filter(|_| is_allowed).map(|(_, rule)| rule.clone())
 }
 
 /// Returns `true` if the rules that allow a text were made after `since`, at least one for each command.
 fn all_allowed_since(
     since: DateTime<Utc>,
-    line: &Line,
-    said: &[Option<(Decision, String)>],
+    classified: &ClassifiedText,
+    decisions: &[Option<(Decision, String)>],
     tool: &str,
     rules: &Rules,
 ) -> bool {
-    let mut ruled = line.commands.iter().zip(said).filter(|(_, said)| said.is_some());
+    let mut ruled = classified.commands.iter().zip(decisions).filter(|(_, decision)| decision.is_some());
     ruled.all(|(words, _)| rules.allows_since(since, tool, &RuleQuestion::Command { words, is_certain: true }))
 }
 
 /// Returns the words of a shell text's commands, guessed if the text isn't plain.
 pub fn list_commands(text: &str) -> Vec<Vec<String>> {
-    classify::classify_line(text).commands
+    classify::classify_text(text).commands
 }
 
-/// Returns `true` if a person's rules alone allow a command, wherever it writes.
+/// Returns `true` if a person's rules about commands allow a shell text, wherever it writes.
 pub fn is_allowed_by_rule(tool: &str, text: &str, rules: &Rules) -> bool {
-    let line = classify::classify_line(text);
-    find_allowing_rule(&line, &decide_commands(&line, tool, rules)).is_some()
+    let classified = classify::classify_text(text);
+    find_allowing_rule(&classified, &decide_commands(&classified, tool, rules)).is_some()
 }
 
-/// Judges a path: it must be plain, in the scratch folder or beneath a granted root, and not a place of keys or of our own state.
+/// Judges a path: it must be plain, in the scratch folder or beneath a granted root, and not a place with keys or our own state.
 fn judge_path(path: &Path, is_write: bool, rules: &Rules, scales: &mut Scales) {
     let text = path.to_string_lossy();
     if text.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER) || text.is_empty() {
@@ -313,7 +313,7 @@ fn judge_path(path: &Path, is_write: bool, rules: &Rules, scales: &mut Scales) {
     }
     if places::is_private(&text) {
         scales.record_decision(Decision::Deny, "No tool may reach keys or my own files.");
-    } else if let Some(why) = places::find_reason(&text) {
+    } else if let Some(why) = places::find_sensitive_place(&text) {
         scales.ask(why);
     }
     if path.is_absolute() && !rules.is_granted(path, is_write) {

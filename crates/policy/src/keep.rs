@@ -1,6 +1,6 @@
-//! The only writer of `policy.toml`. The new text goes to a file beside it, is read back by the loader, and is renamed into place, so that
-//! a crash leaves either the old or the new file. The new file keeps the mode and the time of the old one and is checked before use, which
-//! `reveille_base::file` doesn't offer.
+//! The only writer of `policy.toml`. It writes the new text to a file next to the old one, lets the loader check it, and renames it into
+//! place, so that a crash leaves either the old or the new file. `reveille_base::file` can neither check a new file nor keep the old one's
+//! mode and time.
 
 use std::{
     fs::{self, File, Permissions},
@@ -22,8 +22,8 @@ const NEW: &str = ".policy.toml.new";
 /// The permissions of a newly created policy.
 const MODE: u32 = 0o600;
 
-/// Changes the policy file. `make` gets its text, empty without a file, and returns the new text, or `None` to keep the old. Returns `true`
-/// if the file was changed. `home` replaces `~/`.
+/// Changes the policy file. `make` gets its text (empty if there is no file) and returns the new text, or `None` for no change. Returns
+/// `true` if the file was changed. `home` replaces `~/`.
 ///
 /// # Errors
 /// The reason the file can't be changed; it stays as it was.
@@ -42,18 +42,18 @@ pub fn change_file(
         return Err(AmendError::Full);
     }
     let new = folder.join(NEW);
-    let put = || {
+    let replace = || {
         write_file(&new, &text, mode, modified)?;
         if let Some(problem) = load(&new, home).problems.into_iter().next() {
             return Err(AmendError::Invalid(problem));
         }
-        // An editor may have changed the file, as it takes no lock.
+        // An editor takes no lock, so it may have changed the file meanwhile.
         if read_file(path)?.text != before {
             return Err(AmendError::Changed);
         }
         Ok(fs::rename(&new, path)?)
     };
-    if let Err(error) = put() {
+    if let Err(error) = replace() {
         fs::remove_file(&new).ok();
         return Err(error);
     }
@@ -66,7 +66,7 @@ struct PolicyFile {
     /// `None` without a file.
     text: Option<String>,
     mode: u32,
-    /// The new file keeps the time, which dates the person's own rules.
+    /// The time of the last change. The new file keeps it, because it dates the person's own rules.
     modified: Option<SystemTime>,
 }
 

@@ -37,15 +37,15 @@ pub use self::{
 /// An example `policy.toml`, with every setting commented.
 pub const EXAMPLE: &str = include_str!("../../../docs/policy.toml");
 
-/// Tools that never ask: planning, notes, and answers to the asking chat. A rule can deny them.
+/// Tools that never need approval: planning, notes, and answers to the asking chat. A rule can deny them.
 pub const FREE: [&str; 6] = ["plan", "reply", "note", "context_update", "keep", "step_end"];
 
 /// The reason that every command needs approval without a sandbox.
 pub(crate) const NO_SANDBOX: &str = "There is no sandbox here to contain it, so every command needs your yes.";
 
-/// Returns `true` for a path that tools skip unless it is named: a private one, or one that needs approval.
+/// Returns `true` for a path that tools skip unless a call names it: a private path, or one that needs approval.
 pub fn is_sensitive(path: &str) -> bool {
-    is_private(path) || places::find_reason(path).is_some()
+    is_private(path) || places::find_sensitive_place(path).is_some()
 }
 
 /// The possible harm of a call. The policy turns risk and autonomy into allow, ask or deny.

@@ -13,7 +13,7 @@ use super::{Rules, RulesProblem, amend};
 pub struct Loaded {
     /// The rules in force.
     pub rules: Rules,
-    /// The reasons the file isn't used; then every call asks, except free ones.
+    /// The reasons the file isn't used. Every call that isn't free then needs approval.
     pub problems: Vec<RulesProblem>,
     /// `true` if there is such a file.
     pub exists: bool,

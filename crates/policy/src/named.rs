@@ -3,7 +3,7 @@
 
 use super::classify;
 
-/// The most words of one text.
+/// The maximum number of words of one text.
 const MAX_WORDS: usize = 512;
 
 /// The possible file names and programs of a shell text.
@@ -21,7 +21,7 @@ pub struct NamedWords {
 
 /// Finds the words and commands of a shell text, plain or not.
 pub fn find_named_words(text: &str) -> NamedWords {
-    let line = classify::classify_line(text);
+    let line = classify::classify_text(text);
     let commands: Vec<Vec<String>> = line.commands.iter().flat_map(|words| classify::list_readings(words)).collect();
     let whole = line.commands.iter().flatten().map(String::as_str);
     let parts = text.split(|c: char| c.is_whitespace() || "|&;<>()'\"`$\\=,:{}[]@".contains(c));

@@ -24,7 +24,7 @@ use super::{
 
 /// Time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause between two tries to reach a server that is away.
+/// The pause between two attempts to reach the server.
 const RECONNECT_EVERY: Duration = Duration::from_millis(250);
 /// First number of the writers' lock; the second is the schema's hash. Any number unused elsewhere in the database will do.
 const WRITERS_LOCK: i32 = 0x7265_7665;
@@ -32,7 +32,7 @@ const WRITERS_LOCK: i32 = 0x7265_7665;
 const SETTINGS: &str = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; SET jit = off;
     SET TIME ZONE 'UTC'; SET client_min_messages = warning";
 
-/// A channel of `NOTIFY`. A notice is a hint to look, and may get lost. At most one waits, and stands for all that came since.
+/// A channel of `NOTIFY`. A notice is a hint to look, and may get lost. At most one is kept, and stands for all that came after it.
 struct NoticeChannel {
     name: &'static str,
     sender: SyncSender<()>,
@@ -64,7 +64,7 @@ pub struct Postgres {
     channel: Option<NoticeChannel>,
     link: RefCell<Option<Link>>,
     transaction: Cell<Option<TransactionState>>,
-    /// How long to wait for a server that is away.
+    /// How long to wait for a server that can't be reached.
     patience: Cell<Duration>,
     translated: RefCell<HashMap<String, Arc<str>>>,
 }
@@ -85,7 +85,7 @@ impl Postgres {
         Self { channel: Some(NoticeChannel { name, sender, notices }), ..self }
     }
 
-    /// Makes calls wait up to this long for a server that is away, for example to restart, so that the work at hand isn't lost.
+    /// Makes calls wait up to this long for a server that can't be reached, for example because it restarts, so that no work is lost.
     pub fn wait_for_server(&self, patience: Duration) {
         self.patience.set(patience);
     }
@@ -225,12 +225,12 @@ impl Postgres {
         let is_repeat_due = self.link.borrow().is_some() || !self.patience.get().is_zero();
         let may_repeat = self.transaction.get().is_none() && is_repeat_due;
         let mut done = self.send_once(call());
-        let begun = Instant::now();
+        let started = Instant::now();
         // Calls outside a transaction only read or begin one, so a repeat is safe.
         // fault: lost-connection-shared-database
         while may_repeat && done.as_ref().is_err_and(PostgresError::is_connection_lost) {
             done = self.send_once(call());
-            if done.is_ok() || begun.elapsed() >= self.patience.get() {
+            if done.is_ok() || started.elapsed() >= self.patience.get() {
                 break;
             }
             thread::sleep(RECONNECT_EVERY);

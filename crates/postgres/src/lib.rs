@@ -16,10 +16,10 @@
 //! without the lock ([`Postgres::begin_rows`]), and `NOTIFY` hints at new work. Readers take no lock and see every write committed before
 //! their statement.
 //!
-//! **Lost connections.** The next call outside a transaction reconnects. During a model's turn it also waits for a server that is away
-//! for a moment ([`Postgres::wait_for_server`]). Within a transaction all further statements fail, and the server rolls back. One case
-//! stays open: a commit without an answer may have happened. The caller sees an error like a disk's; the next wake finds out by
-//! the journal and the unique keys. A statement waits at most ten seconds for a lock.
+//! **Lost connections.** The next call outside a transaction reconnects. During a model's turn it also waits for a server that can't be
+//! reached for a moment ([`Postgres::wait_for_server`]). Within a transaction all further statements fail, and the server rolls back. One
+//! case stays open: a commit without an answer may have happened. The caller sees an error like a disk's; the next wake finds out by the
+//! journal and the unique keys. A statement waits at most ten seconds for a lock.
 
 mod address;
 mod connection;

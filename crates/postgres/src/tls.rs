@@ -35,7 +35,7 @@ impl Tls {
         match authorities {
             Some(path) => {
                 let unreadable = |why: &dyn std::fmt::Display| {
-                    format!("{} holds no certificates that can be read: {why}", path.display())
+                    format!("the certificates in {} can't be read: {why}", path.display())
                 };
                 for certificate in CertificateDer::pem_file_iter(path).map_err(|why| unreadable(&why))? {
                     roots.add(certificate.map_err(|why| unreadable(&why))?).map_err(|why| unreadable(&why))?;
@@ -59,7 +59,7 @@ impl MakeTlsConnect<Socket> for Tls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<TlsDial> {
-        // A socket in the file system comes here too, without a name, and is never encrypted.
+        // The client also calls this for a socket in the file system, which has no name and is never encrypted.
         let name = ServerName::try_from(domain).ok().map(|name| name.to_owned());
         Ok(TlsDial { connector: Arc::clone(&self.0).into(), name })
     }
@@ -78,7 +78,7 @@ impl TlsConnect<Socket> for TlsDial {
 
     fn connect(self, stream: Socket) -> Self::Future {
         Box::pin(async move {
-            let name = self.name.ok_or_else(|| io::Error::other("the server's name can't stand in a certificate"))?;
+            let name = self.name.ok_or_else(|| io::Error::other("a certificate can't contain the server's name"))?;
             self.connector.connect(name, stream).await.map(Encrypted).map_err(describe_certificate_error)
         })
     }
@@ -95,7 +95,7 @@ fn describe_certificate_error(error: io::Error) -> io::Error {
             "no known authority has signed the server's certificate: sslrootcert in DATABASE_URL can name another authority's file"
         }
         Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
-            "the server's certificate is for another name than DATABASE_URL has"
+            "the server's certificate is for another host name than the one in DATABASE_URL"
         }
         Wrong::Expired | Wrong::ExpiredContext { .. } | Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => {
             "the server's certificate has expired, or isn't valid yet; or this machine's clock is wrong"

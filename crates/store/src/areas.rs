@@ -146,9 +146,9 @@ areas! {
     Recordings: recordings, recordings_mut;
     /// Reminders, their firings and answers.
     Reminders: reminders, reminders_mut;
-    /// Deleting of old rows, and of words somebody wants forgotten.
+    /// Deletion of old rows, and of words that a person wants forgotten.
     Retention: retention, retention_mut;
-    /// Standing rules by people's answers.
+    /// Standing rules made from people's answers.
     Rules: rules, rules_mut;
     /// The messages that show a cycle's progress.
     StatusLines: status_lines, status_lines_mut;

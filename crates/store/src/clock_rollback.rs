@@ -1,4 +1,4 @@
-//! Brings waits forward after the clock was set back. A machine whose clock ran hours ahead until it found a network would otherwise sit
+//! Brings waits forward after the clock was set back. A machine whose clock ran hours ahead until it found a network would otherwise wait
 //! out all these hours, even for its own back-offs of at most an hour.
 //!
 //! The rollback is the last written time of the lease and the waits, less the time now. Each wait moves by that amount, so a delay the
@@ -46,7 +46,7 @@ impl Store {
 /// Brings all waits forward by as much as the clock was set back.
 pub(super) fn shift_waits(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<()> {
     let Some(back) = find_rollback(tx, now)? else { return Ok(()) };
-    tracing::warn!(back_s = back.num_seconds(), "the clock was set back; what waits is brought forward by that");
+    tracing::warn!(back_s = back.num_seconds(), "the clock was set back, so waits end earlier by as much");
     let earlier = format!("-{} seconds", back.num_seconds());
     for (table, also, is_waiting) in WAITING {
         // A wait beyond the longest possible one counts as over anyway, so it stays.

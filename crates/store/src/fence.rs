@@ -9,7 +9,7 @@ use reveille_base::clock::Clock;
 use super::{Result, Store, StoreError};
 use crate::sql::Transaction;
 
-/// The number of one holding of the wake lock; larger is later.
+/// The number of a holder of the wake lock: each holder gets a larger one than the holders before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fence(pub i64);
 
@@ -31,13 +31,13 @@ impl<'a> FencedStore<'a> {
         self.fence
     }
 
-    /// The store without the fence, for writes that must not wait for it: how a send ended, the cost of a request of no cycle, the lines a
-    /// terminal has shown.
+    /// The store without the fence, for writes that must not wait for it: how a send ended, the cost of a request outside any cycle, the
+    /// lines a terminal has shown.
     pub fn unfenced(&mut self) -> &mut Store {
         self.store
     }
 
-    /// The time by the wake's clock, noted by its writes.
+    /// The time by the wake's clock, which its writes record.
     pub(super) fn now(&self) -> DateTime<Utc> {
         self.clock.now()
     }

@@ -22,7 +22,7 @@ pub struct LeaseHolder {
     pub fence: Fence,
     /// Whether the lease is still held.
     pub is_locked: bool,
-    /// Since when.
+    /// The start of the lease.
     pub locked_at: Option<DateTime<Utc>>,
     /// The holder's process, if readable.
     pub identity: Option<Identity>,
@@ -42,7 +42,7 @@ impl Store {
             }
         }
         self.write_without_sync(|tx| {
-            // Without a bot, this is the only place that forgets.
+            // Without a bot, nothing else deletes overheard messages.
             overheard::delete_old_messages(tx, now)?;
             tx.execute("INSERT INTO processing_lock (id) VALUES (1) ON CONFLICT DO NOTHING", [])?;
             // fault: waits-sits-out-clock

@@ -291,7 +291,7 @@ impl Store {
         self.conn.as_sqlite().is_none()
     }
 
-    /// Sets how long to wait for a shared database's server that has gone away, for example to restart.
+    /// Sets how long to wait for a shared database's server that can't be reached, for example because it restarts.
     pub fn wait_for_server(&self, patience: Duration) {
         self.conn.wait_for_server(patience);
     }
@@ -373,7 +373,7 @@ impl Store {
             Ok(true) => WAL_RESTART_BYTES,
             Ok(false) | Err(_) => bytes.saturating_add(bytes / 8),
         };
-        tracing::debug!(bytes, next_at = self.restart_at_bytes, "the write-ahead log was long");
+        tracing::debug!(bytes, next_at = self.restart_at_bytes, "tried to restart a long write-ahead log");
     }
 
     /// Tries to restart the log; `false` if readers kept it busy.
@@ -438,7 +438,7 @@ fn use_log(conn: &rusqlite::Connection) -> Result<()> {
 /// Creates the file readable by its owner alone, since it holds conversations. Best effort: `open` reports real trouble.
 fn create_private(path: &Path) {
     if let Err(error) = file::create_private(path) {
-        tracing::debug!(%error, "database file not made ahead");
+        tracing::debug!(%error, "couldn't create the database file in advance");
     }
 }
 

@@ -1,5 +1,5 @@
 //! Handwritten rows that are unreadable, for example with text in a number's column. Every read of the queue skips them, so that they
-//! block no other row. They stay for their person, who is told their names.
+//! block no other row. They stay, and the program names them to the person, who can repair them.
 
 use rusqlite::types::ValueRef;
 

@@ -13,7 +13,7 @@ pub enum MessageOutcome {
     Dropped,
     /// On hold: its answer was undone.
     Undone,
-    /// On hold: about a time that is over.
+    /// On hold: it is about a time that has passed.
     Stale,
 }
 

@@ -1,6 +1,6 @@
 //! A database from a backup: the check that it is ours, and the work that must not simply resume.
 //!
-//! After the backup, the original machine may have gone on: sent texts that are planned here, run calls that are approved here. So all
+//! After the backup, the original machine may have continued: sent texts that are planned here, run calls that are approved here. So all
 //! such work counts as possibly done.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! People's own steps, taken without a wake, on the undo line.
+//! The steps on the undo line that people took themselves, without a wake: their commands and edits.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,10 @@ use super::{
 };
 use crate::areas::{Undos, WriteStore};
 
-/// The prefix of a person's own step in `undos`, followed by its row id. Reminders use the name in place of a cycle's.
+/// The prefix under which `undos` names a person's own step, followed by its row id. Reminders store this name where they would store a
+/// cycle's.
 pub(super) const PREFIX: &str = "step/";
+
 /// A person's own step, taken without a wake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonsStep {
@@ -48,7 +50,7 @@ pub struct NewStep {
 pub(crate) struct EarlierStart {
     /// The last earlier message.
     pub(crate) incoming_id: i64,
-    /// The last earlier text of ours.
+    /// The assistant's last earlier message.
     pub(crate) outgoing_id: i64,
     /// The time.
     pub(crate) at: String,
@@ -66,22 +68,22 @@ impl From<EarlierStart> for (i64, i64, String) {
     }
 }
 
-/// One of our settings before a step.
+/// A setting's value before a step changed it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SettingBefore {
-    /// Whether a chat was kept on this machine.
+    /// Whether a chat was kept on this machine (`/local`).
     Local {
         /// The chat.
         chat: ChatRef,
         /// The earlier state.
         was_kept: bool,
     },
-    /// A chosen setting.
+    /// A setting chosen by a command.
     Chosen {
         /// The setting's name.
         name: String,
-        /// The earlier choice and the configured value then; `None` if there was no choice.
+        /// The earlier choice, and the configured value at that time; `None` if there was no choice.
         was: Option<(String, String)>,
     },
     /// The fresh start of a chat, or of a topic in it.
@@ -126,14 +128,14 @@ impl PersonsStep {
 }
 
 impl Undos<&mut FencedStore<'_>> {
-    /// Records a person's own step by command.
+    /// Records a step that a person took by a command.
     pub fn note_step(&mut self, step: &NewStep) -> Result<()> {
         let now = self.0.now();
         self.0.write(|tx| record_step(tx, step, None, now).map(drop))
     }
 }
 
-/// The columns with commit ids, each with the condition that the value is one.
+/// The columns with commit ids, each with a condition that selects the rows where the value is one.
 const COMMITS: [(&str, &str, &str); 4] = [
     ("cycles", "commit_id", "commit_id IS NOT NULL"),
     ("undo_line", "commit_id", "commit_id IS NOT NULL"),
@@ -142,7 +144,7 @@ const COMMITS: [(&str, &str, &str); 4] = [
 ];
 
 impl Undos<&mut FencedStore<'_>> {
-    /// Replaces commit ids after the history was rewritten.
+    /// Replaces commit ids after a rewrite of the git history.
     pub fn rewrite_commits(&mut self, commits: &BTreeMap<String, String>) -> Result<()> {
         self.0.write(|tx| {
             for (table, column, condition) in COMMITS {
@@ -174,7 +176,7 @@ pub(crate) fn record_step(
     Ok(PersonsStep::undone_as(id))
 }
 
-/// The present state, before a chat's `/local` changes it.
+/// The current setting of a chat, before `/local` changes it.
 pub(crate) fn read_local_setting(tx: &Transaction<'_>, chat: ChatRef) -> Result<SettingBefore> {
     let sql = "SELECT EXISTS (SELECT 1 FROM local_chats WHERE chat_id = ?1)";
     Ok(SettingBefore::Local { chat, was_kept: tx.prepare(sql)?.query_row([chat], |row| row.get(0))? })

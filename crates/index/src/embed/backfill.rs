@@ -30,8 +30,8 @@ pub enum BackfillError {
     Index(#[from] IndexError),
 }
 
-/// Embeds the texts without a vector of this embedder, newest first. `goes_on` gets the progress before each batch and may stop. Once every
-/// text is done, the vectors of other models are deleted.
+/// Embeds the texts without a vector of this embedder, newest first. `may_continue` gets the progress before each batch and may stop. Once
+/// every text is done, the vectors of other models are deleted.
 ///
 /// # Errors
 /// The index's, or the embedder's.
@@ -39,10 +39,10 @@ pub async fn backfill_vectors(
     index: &mut Index,
     embedder: &dyn Embedder,
     desk: &mut EmbedContext<'_>,
-    goes_on: &mut dyn FnMut(&Backfilled) -> bool,
+    may_continue: &mut dyn FnMut(&Backfilled) -> bool,
 ) -> Result<Backfilled, BackfillError> {
     let mut done = Backfilled::default();
-    while goes_on(&done) {
+    while may_continue(&done) {
         // Content of local chats must stay on this machine.
         let left_out = match (embedder.destination(), desk.store.as_deref()) {
             (Some(_), Some(store)) => store.chats().local_chats().map_err(EmbedError::from)?,
@@ -183,8 +183,8 @@ mod tests {
         let now = reveille_base::clock::parse_time("2026-11-24T10:00:00Z").unwrap();
         let mut desk = EmbedContext { store: None, redactor: &redactor, caps: &[], now };
         let mut left = batches;
-        let mut goes_on = |_: &Backfilled| left.checked_sub(1).map(|less| left = less).is_some();
-        let filling = backfill_vectors(index, embedder, &mut desk, &mut goes_on);
+        let mut may_continue = |_: &Backfilled| left.checked_sub(1).map(|less| left = less).is_some();
+        let filling = backfill_vectors(index, embedder, &mut desk, &mut may_continue);
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(filling)
     }
 

@@ -12,7 +12,7 @@ pub(super) struct GeminiEmbedder {
     server: EmbedServer,
     model: String,
     id: String,
-    to: Option<String>,
+    destination: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -61,8 +61,8 @@ impl GeminiEmbedder {
         let url = format!("{base_url}/v1beta/models/{model}:batchEmbedContents");
         let server = EmbedServer::new(&url, Some((HeaderName::from_static("x-goog-api-key"), key.clone())))?;
         let host = server.host();
-        let to = (!server.is_here()).then(|| host.clone());
-        Ok(Self { server, model: model.to_owned(), id: format!("gemini:{model}@{host}"), to })
+        let destination = (!server.is_here()).then(|| host.clone());
+        Ok(Self { server, model: model.to_owned(), id: format!("gemini:{model}@{host}"), destination })
     }
 
     async fn send_request(&self, texts: &[String], role: TextRole) -> Result<Embedded, EmbedError> {
@@ -88,11 +88,15 @@ impl Embedder for GeminiEmbedder {
     }
 
     fn destination(&self) -> Option<&str> {
-        self.to.as_deref()
+        self.destination.as_deref()
     }
 
     fn usd_per_million(&self) -> f64 {
-        if self.to.is_none() { 0.0 } else { price::find_price(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION) }
+        if self.destination.is_none() {
+            0.0
+        } else {
+            price::find_price(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION)
+        }
     }
 
     fn embed<'a>(&'a self, texts: &'a [String], role: TextRole) -> EmbedFuture<'a> {

@@ -12,7 +12,7 @@ pub(super) struct OpenAiEmbedder {
     server: EmbedServer,
     model: String,
     id: String,
-    to: Option<String>,
+    destination: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -45,8 +45,8 @@ impl OpenAiEmbedder {
         let key = key.map(|key| (AUTHORIZATION, Secret::new(format!("Bearer {}", key.expose()))));
         let server = EmbedServer::new(&format!("{base_url}/embeddings"), key)?;
         let host = server.host();
-        let to = (!server.is_here()).then(|| host.clone());
-        Ok(Self { server, model: model.to_owned(), id: format!("openai:{model}@{host}"), to })
+        let destination = (!server.is_here()).then(|| host.clone());
+        Ok(Self { server, model: model.to_owned(), id: format!("openai:{model}@{host}"), destination })
     }
 
     async fn send_request(&self, texts: &[String]) -> Result<Embedded, EmbedError> {
@@ -54,7 +54,7 @@ impl OpenAiEmbedder {
         let OpenAiAnswer { mut data, usage } = self.server.send_request(&request).await?;
         data.sort_by_key(|vector| vector.index);
         if data.iter().zip(0..).any(|(vector, nth)| vector.index != nth) {
-            let why = "they aren't numbered as the texts are".to_owned();
+            let why = "their numbers don't match those of the texts".to_owned();
             return Err(EmbedError::Unusable { embedder: self.id.clone(), why });
         }
         let vectors = data.into_iter().map(|vector| vector.embedding).collect();
@@ -68,11 +68,15 @@ impl Embedder for OpenAiEmbedder {
     }
 
     fn destination(&self) -> Option<&str> {
-        self.to.as_deref()
+        self.destination.as_deref()
     }
 
     fn usd_per_million(&self) -> f64 {
-        if self.to.is_none() { 0.0 } else { price::find_price(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION) }
+        if self.destination.is_none() {
+            0.0
+        } else {
+            price::find_price(&self.model).unwrap_or(price::UNKNOWN_USD_PER_MILLION)
+        }
     }
 
     fn embed<'a>(&'a self, texts: &'a [String], _role: TextRole) -> EmbedFuture<'a> {

@@ -71,7 +71,7 @@ async fn embed_paid(
 ) -> Result<Embedded, EmbedError> {
     let PayingLedger { store, caps, now } = ledger;
     let rate = embedder.usd_per_million();
-    let most = price::most_tokens(texts);
+    let most = price::estimate_max_tokens(texts);
     let reserved = store.ledger_mut().reserve_apart(embedder.id(), price::compute_usd(most, rate), caps, now)?;
     let reservation = reserved.map_err(EmbedError::NoRoom)?;
     let came = embedder.embed(texts, role).await;

@@ -11,7 +11,7 @@ const PRICES: &[(&str, f64)] = &[
     ("gemini-embedding-001", 0.15),
 ];
 
-/// The assumed price of unknown models: several times the highest, to keep a budget on the safe side.
+/// The assumed price of unknown models: several times the highest known price, so that no budget is exceeded.
 pub const UNKNOWN_USD_PER_MILLION: f64 = 1.0;
 
 /// The minimum bytes of text per token.
@@ -22,8 +22,8 @@ pub fn find_price(model: &str) -> Option<f64> {
     PRICES.iter().find(|(name, _)| *name == model).map(|(_, usd)| *usd)
 }
 
-/// Returns the maximum number of tokens these texts are likely to have.
-pub(super) fn most_tokens(texts: &[String]) -> u64 {
+/// Returns an upper estimate of the number of tokens in these texts.
+pub(super) fn estimate_max_tokens(texts: &[String]) -> u64 {
     texts.iter().map(|text| text.len().div_ceil(FEWEST_BYTES_PER_TOKEN) as u64 + 1).sum()
 }
 
@@ -43,8 +43,8 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_counted_at_their_most_tokens() {
-        assert_eq!(most_tokens(&["abc".to_owned(), "日本".to_owned()]), 3 + 4);
+    fn tokens_are_estimated_from_above() {
+        assert_eq!(estimate_max_tokens(&["abc".to_owned(), "日本".to_owned()]), 3 + 4);
         assert!((compute_usd(2_000_000, 0.02) - 0.04).abs() < 1e-12);
     }
 }

@@ -6,7 +6,7 @@ use chrono::NaiveTime;
 
 use super::{
     Merger,
-    diff::{Meeting, is_same_unit},
+    diff::{ThreeWay, is_same_unit},
 };
 use crate::{
     episodic::entry_time,
@@ -15,9 +15,9 @@ use crate::{
 };
 
 impl Merger<'_> {
-    /// Merges a day of the log: the person's entries (units) except those our side removed, and our new ones inserted by time. The heading
-    /// stays. A day without entries is removed.
-    pub(super) fn merge_day(&self, all: Meeting<'_, '_>) -> String {
+    /// Merges a day of the log. Keeps the person's entries (units) except those our side removed, and inserts our new ones by time. Keeps
+    /// the person's heading. Removes a day without entries.
+    pub(super) fn merge_day(&self, all: ThreeWay<'_, '_>) -> String {
         let (was, theirs, mine) = (number_units(all.base), number_units(all.person), number_units(all.ours));
         let heading = all.person.first().or(all.ours.first()).copied().unwrap_or_default();
         let (was_set, their_set): (HashSet<_>, HashSet<_>) = (was.iter().collect(), theirs.iter().collect());

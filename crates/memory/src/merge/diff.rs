@@ -1,20 +1,20 @@
-//! Three-way alignment of lists of units (lines or list items), the classic diff3. Runs changed by one side are settled here; the caller
-//! handles runs changed by both.
+//! Three-way alignment of lists of units (lines or list items), the classic diff3. Runs that only one side changed are settled here; the
+//! caller handles those that both changed.
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// A run of units after alignment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UnitRun<'r, 'a> {
-    /// The sides agree, or only one changed the run: the result.
+    /// The result, because the sides agree or only one changed the run.
     Settled(&'r [&'a str]),
     /// Both sides changed the run differently.
-    Both(Meeting<'r, 'a>),
+    Conflict(ThreeWay<'r, 'a>),
 }
 
-/// The content of the base and both sides at one place.
+/// The units of the base and of both sides, of a whole text or of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Meeting<'r, 'a> {
+pub(super) struct ThreeWay<'r, 'a> {
     pub(super) base: &'r [&'a str],
     pub(super) person: &'r [&'a str],
     pub(super) ours: &'r [&'a str],
@@ -26,13 +26,13 @@ pub(super) fn is_same_unit(a: &str, b: &str) -> bool {
 }
 
 /// Returns whether two lists of units are equal.
-pub(super) fn all_same(a: &[&str], b: &[&str]) -> bool {
+pub(super) fn are_same(a: &[&str], b: &[&str]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_unit(a, b))
 }
 
 /// Aligns both sides with their base.
-pub(super) fn diff3<'r, 'a>(all: Meeting<'r, 'a>) -> Vec<UnitRun<'r, 'a>> {
-    let Meeting { base, person, ours } = all;
+pub(super) fn diff3<'r, 'a>(all: ThreeWay<'r, 'a>) -> Vec<UnitRun<'r, 'a>> {
+    let ThreeWay { base, person, ours } = all;
     let in_person = match_units(base, person);
     let in_ours = match_units(base, ours);
     let mut runs = Vec::new();
@@ -42,14 +42,14 @@ pub(super) fn diff3<'r, 'a>(all: Meeting<'r, 'a>) -> Vec<UnitRun<'r, 'a>> {
         if let (Some(to_person), Some(to_ours)) = (*to_person, *to_ours) {
             let (base, person, ours) =
                 (slice_units(base, b, at), slice_units(person, p, to_person), slice_units(ours, o, to_ours));
-            runs.push(settle_run(Meeting { base, person, ours }));
+            runs.push(settle_run(ThreeWay { base, person, ours }));
             runs.push(UnitRun::Settled(slice_units(all.person, to_person, to_person + 1)));
             (b, p, o) = (at + 1, to_person + 1, to_ours + 1);
         }
     }
     let (base, person, ours) =
         (slice_units(base, b, base.len()), slice_units(person, p, person.len()), slice_units(ours, o, ours.len()));
-    runs.push(settle_run(Meeting { base, person, ours }));
+    runs.push(settle_run(ThreeWay { base, person, ours }));
     runs
 }
 
@@ -57,14 +57,14 @@ fn slice_units<'r, 'a>(units: &'r [&'a str], from: usize, to: usize) -> &'r [&'a
     units.get(from..to).unwrap_or_default()
 }
 
-fn settle_run<'r, 'a>(run: Meeting<'r, 'a>) -> UnitRun<'r, 'a> {
-    let Meeting { base, person, ours } = run;
-    if all_same(base, ours) || all_same(person, ours) {
+fn settle_run<'r, 'a>(run: ThreeWay<'r, 'a>) -> UnitRun<'r, 'a> {
+    let ThreeWay { base, person, ours } = run;
+    if are_same(base, ours) || are_same(person, ours) {
         UnitRun::Settled(person)
-    } else if all_same(base, person) {
+    } else if are_same(base, person) {
         UnitRun::Settled(ours)
     } else {
-        UnitRun::Both(run)
+        UnitRun::Conflict(run)
     }
 }
 
@@ -87,18 +87,18 @@ mod tests {
         let base = ["a", "b", "c", "d"];
         let person = ["a", "B", "c", "d"];
         let ours = ["a", "b", "c", "D", "e"];
-        let merged: Vec<&str> = diff3(Meeting { base: &base, person: &person, ours: &ours })
+        let merged: Vec<&str> = diff3(ThreeWay { base: &base, person: &person, ours: &ours })
             .into_iter()
             .flat_map(|run| match run {
                 UnitRun::Settled(units) => units.to_vec(),
-                UnitRun::Both(_) => panic!("{run:?}"),
+                UnitRun::Conflict(_) => panic!("{run:?}"),
             })
             .collect();
         assert_eq!(merged, ["a", "B", "c", "D", "e"]);
         let ours = ["a", "x", "c", "d"];
-        let runs = diff3(Meeting { base: &base, person: &person, ours: &ours });
-        let meeting = Meeting { base: &["b"], person: &["B"], ours: &["x"] };
-        assert!(runs.contains(&UnitRun::Both(meeting)), "{runs:?}");
+        let runs = diff3(ThreeWay { base: &base, person: &person, ours: &ours });
+        let conflict = ThreeWay { base: &["b"], person: &["B"], ours: &["x"] };
+        assert!(runs.contains(&UnitRun::Conflict(conflict)), "{runs:?}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use super::{
     ByHand, ConflictStyle, Merger, Outcome,
-    diff::{Meeting, UnitRun, all_same, diff3, is_same_unit},
+    diff::{ThreeWay, UnitRun, are_same, diff3, is_same_unit},
     pieces::{Piece, trim_blank_units},
 };
 use crate::{
@@ -17,41 +17,48 @@ use crate::{
 };
 
 impl Merger<'_> {
-    /// Merges a part with a heading of `headings` lines. The person's heading wins unless only ours changed.
-    pub(super) fn under_heading<'a>(&self, all: Meeting<'_, 'a>, headings: usize) -> Outcome<'a> {
+    /// Merges a section whose first `headings` units are its heading. The person's heading wins unless only ours changed.
+    pub(super) fn merge_under_heading<'a>(&self, all: ThreeWay<'_, 'a>, headings: usize) -> Outcome<'a> {
         let split = |units: &[&'a str]| {
             let (heading, rest) = units.split_at_checked(headings).unwrap_or_default();
             (heading.to_vec(), rest.to_vec())
         };
         let ((was, base), (theirs, person), (mine, ours)) = (split(all.base), split(all.person), split(all.ours));
-        let heading = if all_same(&was, &theirs) { mine } else { theirs };
-        // Without quotes this is an undo: neighbouring lines are then independent, as facts are.
-        let meet =
-            if self.kind == DocKind::Facts || self.style == ConflictStyle::Unmarked { meet_facts } else { meet_lines };
-        let (text, quoted) = self.merge_runs(Meeting { base: &base, person: &person, ours: &ours }, meet);
+        let heading = if are_same(&was, &theirs) { mine } else { theirs };
+        // Merging without quotes serves undo, for which neighbouring lines are as independent as facts.
+        let resolve = if self.kind == DocKind::Facts || self.style == ConflictStyle::Unmarked {
+            resolve_facts
+        } else {
+            resolve_lines
+        };
+        let (text, quoted) = self.merge_runs(ThreeWay { base: &base, person: &person, ours: &ours }, resolve);
         (self.join_units(&heading) + &text, quoted)
     }
 
-    /// Merges aligned units, with `meet` for runs changed by both sides.
-    fn merge_runs<'a>(&self, all: Meeting<'_, 'a>, meet: fn(Meeting<'_, 'a>, &ByHand) -> Met<'a>) -> Outcome<'a> {
+    /// Aligns the units and merges them; `resolve` handles runs that both sides changed.
+    fn merge_runs<'a>(
+        &self,
+        all: ThreeWay<'_, 'a>,
+        resolve: fn(ThreeWay<'_, 'a>, &ByHand) -> Resolution<'a>,
+    ) -> Outcome<'a> {
         let (mut text, mut quoted) = (String::new(), Vec::new());
         for run in diff3(all) {
             match run {
                 UnitRun::Settled(units) => text.push_str(&self.join_units(units)),
-                UnitRun::Both(meeting) => {
-                    let met = meet(meeting, self.by_hand);
-                    text.push_str(&self.render_versions(&met.stands));
-                    quoted.extend(met.quoted);
+                UnitRun::Conflict(run) => {
+                    let resolution = resolve(run, self.by_hand);
+                    text.push_str(&self.render_versions(&resolution.kept));
+                    quoted.extend(resolution.quoted);
                 }
             }
         }
         (text, quoted)
     }
 
-    /// Joins the resulting units, marking those of a conflict.
-    fn render_versions(&self, stands: &[(&str, Option<Version>)]) -> String {
-        let number = stands.iter().any(|(_, version)| version.is_some()).then(|| self.take_number());
-        let shown = stands.iter().map(|(unit, version)| match number.zip(*version).filter(|_| !is_blank(unit)) {
+    /// Joins the resulting units, and marks those that the person has to choose from.
+    fn render_versions(&self, kept: &[(&str, Option<Version>)]) -> String {
+        let number = kept.iter().any(|(_, version)| version.is_some()).then(|| self.take_number());
+        let shown = kept.iter().map(|(unit, version)| match number.zip(*version).filter(|_| !is_blank(unit)) {
             Some(mark) => self.end_line(unsettled::add_mark(unit, mark)),
             None => self.end_line((*unit).to_owned()),
         });
@@ -75,21 +82,21 @@ impl Merger<'_> {
         };
         for key in &theirs.keys {
             let (before, other) = (find_key(was_keys, &key.name), find_key(&mine.keys, &key.name));
-            let untouched = before.is_some_and(|before| same_key(before, key));
+            let untouched = before.is_some_and(|before| is_same_key(before, key));
             match other {
                 None if untouched => continue,
-                None if before.is_some_and(|before| self.by_hand.took_out(&[before.raw], &[])) => {
+                None if before.is_some_and(|before| self.by_hand.has_removed(&[before.raw], &[])) => {
                     text.push_str(&self.render_versions(&[(key.raw, Some(Version::Alone))]));
                     continue;
                 }
-                Some(other) if untouched || later_touch(key, other) => {
+                Some(other) if untouched || is_later_touch(key, other) => {
                     text.push_str(&self.end_line(other.raw.to_owned()));
                     continue;
                 }
                 _ => {}
             }
-            let lost = other.filter(|other| !same_key(key, other) && key.name != "touched");
-            match lost.filter(|lost| !before.is_some_and(|before| same_key(before, lost))) {
+            let lost = other.filter(|other| !is_same_key(key, other) && key.name != "touched");
+            match lost.filter(|lost| !before.is_some_and(|before| is_same_key(before, lost))) {
                 Some(lost) if by_hand(lost, before) => {
                     text.push_str(&self.render_versions(&[(key.raw, Some(Version::A)), (lost.raw, Some(Version::B))]));
                 }
@@ -102,7 +109,7 @@ impl Merger<'_> {
         for key in mine.keys.iter().filter(|key| find_key(&theirs.keys, &key.name).is_none()) {
             match find_key(was_keys, &key.name) {
                 None => text.push_str(&self.end_line(key.raw.to_owned())),
-                Some(before) if same_key(before, key) => {}
+                Some(before) if is_same_key(before, key) => {}
                 before if by_hand(key, before) => {
                     text.push_str(&self.render_versions(&[(key.raw, Some(Version::Alone))]));
                 }
@@ -111,12 +118,12 @@ impl Merger<'_> {
         }
         let rest = |task: &RawTask<'a>| split_lines(task.rest).collect::<Vec<_>>();
         let (was_rest, their_rest, my_rest) = (was.as_ref().map(rest).unwrap_or_default(), rest(&theirs), rest(&mine));
-        let all = Meeting {
+        let all = ThreeWay {
             base: trim_blank_units(&was_rest),
             person: trim_blank_units(&their_rest),
             ours: trim_blank_units(&my_rest),
         };
-        let (body, left) = self.merge_runs(all, meet_lines);
+        let (body, left) = self.merge_runs(all, resolve_lines);
         quoted.extend(left);
         (text + &body, quoted)
     }
@@ -126,24 +133,25 @@ fn find_key<'k, 'a>(keys: &'k [RawKey<'a>], name: &str) -> Option<&'k RawKey<'a>
     keys.iter().find(|key| key.name == name)
 }
 
-fn same_key(a: &RawKey<'_>, b: &RawKey<'_>) -> bool {
+fn is_same_key(a: &RawKey<'_>, b: &RawKey<'_>) -> bool {
     a.raw.trim() == b.raw.trim()
 }
 
-/// Returns whether both keys are `touched` dates and the other is later: a touch on either side counts.
-fn later_touch(key: &RawKey<'_>, other: &RawKey<'_>) -> bool {
+/// Returns whether both keys are `touched` dates and the other one is later, because a touch on either side counts.
+fn is_later_touch(key: &RawKey<'_>, other: &RawKey<'_>) -> bool {
     let day = |key: &RawKey<'_>| key.value.parse::<NaiveDate>().ok();
     key.name == "touched" && day(other).is_some_and(|other| day(key).is_none_or(|day| other > day))
 }
 
-/// The result for a run changed by both sides: the units that stand, and the units of our side to quote.
-struct Met<'a> {
-    stands: Vec<(&'a str, Option<Version>)>,
+/// The result for a run that both sides changed: the units to keep, and the units of our side to quote below.
+struct Resolution<'a> {
+    kept: Vec<(&'a str, Option<Version>)>,
     quoted: Vec<&'a str>,
 }
 
-/// Merges lines: the person's stand, ours are quoted, without equal lines at either end. Lines a person wrote on either side stand.
-fn meet_lines<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
+/// Resolves lines: keeps the person's and quotes ours, except equal lines at either end. Also keeps the lines that a person wrote on our
+/// side.
+fn resolve_lines<'a>(run: ThreeWay<'_, 'a>, by_hand: &ByHand) -> Resolution<'a> {
     let (person, ours) = (run.person, run.ours);
     let head = person.iter().zip(ours).take_while(|(a, b)| is_same_unit(a, b)).count();
     let rest = |units: &[&'a str]| units.get(head..).unwrap_or_default().to_vec();
@@ -151,32 +159,34 @@ fn meet_lines<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
     let tail = their_rest.iter().rev().zip(my_rest.iter().rev()).take_while(|(a, b)| is_same_unit(a, b)).count();
     my_rest.truncate(my_rest.len() - tail);
     let is_old = |unit: &&str| is_blank(unit) || run.base.iter().any(|was| is_same_unit(was, unit));
-    let is_theirs = |unit: &&str| by_hand.has_written(unit, run.base);
-    let is_by_hand = my_rest.iter().any(&is_theirs) || my_rest.iter().all(&is_old) && by_hand.took_out(run.base, ours);
+    let is_persons = |unit: &&str| by_hand.has_written(unit, run.base);
+    let is_by_hand =
+        my_rest.iter().any(&is_persons) || my_rest.iter().all(&is_old) && by_hand.has_removed(run.base, ours);
     if !is_by_hand {
         let quoted = if my_rest.iter().all(|line| is_blank(line)) { Vec::new() } else { my_rest };
-        return Met { stands: to_unmarked_units(person), quoted };
+        return Resolution { kept: to_unmarked_units(person), quoted };
     }
     let ends = their_rest.split_off(their_rest.len() - tail);
-    let (kept, quoted): (Vec<&str>, Vec<&str>) = my_rest.into_iter().partition(|unit| is_old(unit) || is_theirs(unit));
-    let mut stands = to_unmarked_units(person.get(..head).unwrap_or_default());
+    let (our_kept, quoted): (Vec<&str>, Vec<&str>) =
+        my_rest.into_iter().partition(|unit| is_old(unit) || is_persons(unit));
+    let mut all = to_unmarked_units(person.get(..head).unwrap_or_default());
     // An addition to an empty base can't contradict anything.
     let is_empty = |units: &[&str]| units.iter().all(|unit| is_blank(unit));
-    let written = WrittenSides { has_theirs: !is_empty(&their_rest), has_ours: !is_empty(&kept) };
+    let written = WrittenSides { has_theirs: !is_empty(&their_rest), has_ours: !is_empty(&our_kept) };
     let (a, b) = if is_empty(run.base) { (None, None) } else { choose_versions(&written) };
-    stands.extend(their_rest.into_iter().map(|unit| (unit, a)));
-    stands.extend(kept.into_iter().map(|unit| (unit, b)));
-    stands.extend(to_unmarked_units(&ends));
-    Met { stands, quoted }
+    all.extend(their_rest.into_iter().map(|unit| (unit, a)));
+    all.extend(our_kept.into_iter().map(|unit| (unit, b)));
+    all.extend(to_unmarked_units(&ends));
+    Resolution { kept: all, quoted }
 }
 
-/// Merges facts: additions and removals of both sides apply. The versions contradict each other only if both sides removed the same fact
-/// and ours put another in its place. Ours is then quoted, or also stands if a person wrote it.
-fn meet_facts<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
+/// Resolves facts: applies the additions and removals of both sides. The versions contradict each other only if both sides removed the
+/// same fact and ours put another in its place. Ours is then quoted, or kept as well if a person wrote it.
+fn resolve_facts<'a>(run: ThreeWay<'_, 'a>, by_hand: &ByHand) -> Resolution<'a> {
     let (base, person, ours) = (trim_units(run.base), trim_units(run.person), trim_units(run.ours));
     let removed_by_us = |unit: &str| base.contains(unit) && !ours.contains(unit);
-    let mut stands: Vec<&str> = run.person.iter().filter(|unit| !removed_by_us(unit.trim_end())).copied().collect();
-    let known: HashSet<String> = stands.iter().map(|unit| fold_fact(unit)).collect();
+    let mut kept: Vec<&str> = run.person.iter().filter(|unit| !removed_by_us(unit.trim_end())).copied().collect();
+    let known: HashSet<String> = kept.iter().map(|unit| fold_fact(unit)).collect();
     let is_new = |unit: &&&str| !is_blank(unit) && !base.contains(unit.trim_end()) && !known.contains(&fold_fact(unit));
     let new: Vec<&str> = run.ours.iter().filter(is_new).copied().collect();
     let contested: Vec<&str> = run
@@ -186,21 +196,22 @@ fn meet_facts<'a>(run: Meeting<'_, 'a>, by_hand: &ByHand) -> Met<'a> {
         .copied()
         .collect();
     if contested.iter().all(|unit| is_blank(unit)) {
-        stands.extend(new);
-        return Met { stands: to_unmarked_units(&stands), quoted: Vec::new() };
+        kept.extend(new);
+        return Resolution { kept: to_unmarked_units(&kept), quoted: Vec::new() };
     }
-    let (kept, quoted): (Vec<&str>, Vec<&str>) = new.into_iter().partition(|unit| by_hand.has_written(unit, run.base));
-    let is_deletion = quoted.is_empty() && by_hand.took_out(&contested, &[]);
-    if kept.is_empty() && !is_deletion {
-        return Met { stands: to_unmarked_units(&stands), quoted };
+    let (our_kept, quoted): (Vec<&str>, Vec<&str>) =
+        new.into_iter().partition(|unit| by_hand.has_written(unit, run.base));
+    let is_deletion = quoted.is_empty() && by_hand.has_removed(&contested, &[]);
+    if our_kept.is_empty() && !is_deletion {
+        return Resolution { kept: to_unmarked_units(&kept), quoted };
     }
     let is_old = |unit: &str| is_blank(unit) || base.contains(unit.trim_end()) || ours.contains(unit.trim_end());
-    let last = stands.iter().rposition(|unit| !is_old(unit));
-    let (a, b) = choose_versions(&WrittenSides { has_theirs: last.is_some(), has_ours: !kept.is_empty() });
-    let at = last.map_or(stands.len(), |last| last + 1);
-    let mut all: Vec<_> = stands.into_iter().map(|unit| (unit, a.filter(|_| !is_old(unit)))).collect();
-    all.splice(at..at, kept.into_iter().map(|unit| (unit, b)));
-    Met { stands: all, quoted }
+    let last = kept.iter().rposition(|unit| !is_old(unit));
+    let (a, b) = choose_versions(&WrittenSides { has_theirs: last.is_some(), has_ours: !our_kept.is_empty() });
+    let at = last.map_or(kept.len(), |last| last + 1);
+    let mut all: Vec<_> = kept.into_iter().map(|unit| (unit, a.filter(|_| !is_old(unit)))).collect();
+    all.splice(at..at, our_kept.into_iter().map(|unit| (unit, b)));
+    Resolution { kept: all, quoted }
 }
 
 /// The sides of a conflict that have content.

@@ -27,7 +27,7 @@ use crate::{
 /// The beginning of a summary of the owner's day.
 const OWN: &str = "With you";
 /// The maximum number of effects listed per day.
-const DEEDS_MAX: usize = 20;
+const EFFECTS_MAX: usize = 20;
 /// The maximum number of questions quoted per day.
 const ASKED_MAX: usize = 8;
 /// The maximum number of characters quoted per question.
@@ -80,7 +80,7 @@ struct EntryOrigin<'a> {
 #[derive(Default)]
 struct DayEffects {
     wakes: BTreeSet<String>,
-    told: Vec<String>,
+    lines: Vec<String>,
 }
 
 pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[PastMessage], days: &Range<NaiveDate>) -> Vec<ChatDay> {
@@ -89,27 +89,27 @@ pub(super) fn chat_days(logs: &[&str], facts: &str, asked: &[PastMessage], days:
         for day in Log::parse(log).0.days.into_iter().filter(|day| days.contains(&day.date)) {
             for entry in &day.entries {
                 let comment = entry.wake.as_deref().unwrap_or_default();
-                let mut told = entry.text.lines().map(|line| line.trim_start_matches("- ").trim());
-                let first = told.next().unwrap_or_default();
+                let mut lines = entry.text.lines().map(|line| line.trim_start_matches("- ").trim());
+                let first = lines.next().unwrap_or_default();
                 if first.starts_with(&format!("Woke for {REFLECTION}")) {
                     continue;
                 }
                 let EntryOrigin { wake, chat, is_own } = parse_comment(comment);
                 let group = SummaryGroup { date: day.date, chat, has_read_others: !is_own };
-                let deeds = by_whom.entry(group).or_default();
-                deeds.wakes.extend(wake.map(str::to_owned));
+                let effects = by_whom.entry(group).or_default();
+                effects.wakes.extend(wake.map(str::to_owned));
                 // An entry without a wake is a person's own line.
                 let first = wake.is_none().then_some(first);
-                for line in first.into_iter().chain(told).filter(|line| !line.is_empty()) {
-                    if !deeds.told.iter().any(|other| other == line) {
-                        deeds.told.push(line.to_owned());
+                for line in first.into_iter().chain(lines).filter(|line| !line.is_empty()) {
+                    if !effects.lines.iter().any(|other| other == line) {
+                        effects.lines.push(line.to_owned());
                     }
                 }
             }
         }
     }
     let (known, _) = Facts::parse(facts);
-    by_whom.into_iter().map(|(group, deeds)| summed_up(group, &deeds, &known, asked)).collect()
+    by_whom.into_iter().map(|(group, effects)| summarize_day(group, &effects, &known, asked)).collect()
 }
 
 /// Parses an entry's comment.
@@ -127,10 +127,10 @@ fn parse_comment(comment: &str) -> EntryOrigin<'_> {
     EntryOrigin { wake: Some(wake), chat, is_own }
 }
 
-fn summed_up(group: SummaryGroup, deeds: &DayEffects, known: &Facts, asked: &[PastMessage]) -> ChatDay {
+fn summarize_day(group: SummaryGroup, effects: &DayEffects, known: &Facts, asked: &[PastMessage]) -> ChatDay {
     let SummaryGroup { date, chat, has_read_others } = group;
     let who = chat.map_or_else(|| OWN.to_owned(), |chat| format!("In chat {chat}"));
-    let mut all = vec![format!("{who}: {}", format_count(deeds.wakes.len(), "wake"))];
+    let mut all = vec![format!("{who}: {}", format_count(effects.wakes.len(), "wake"))];
     // A person's words appear in only one of their two summaries.
     let said: Vec<&PastMessage> =
         asked.iter().filter(|asked| !has_read_others && asked.chat == chat && asked.date == date).collect();
@@ -139,10 +139,10 @@ fn summed_up(group: SummaryGroup, deeds: &DayEffects, known: &Facts, asked: &[Pa
     all.extend(
         (said.len() > ASKED_MAX).then(|| format!("- and {} more", format_count(said.len() - ASKED_MAX, "message"))),
     );
-    all.extend(deeds.told.iter().take(DEEDS_MAX).map(|line| format!("- {line}")));
-    let left_out = deeds.told.len().saturating_sub(DEEDS_MAX);
+    all.extend(effects.lines.iter().take(EFFECTS_MAX).map(|line| format!("- {line}")));
+    let left_out = effects.lines.len().saturating_sub(EFFECTS_MAX);
     all.extend((left_out > 0).then(|| format!("- and {left_out} more")));
-    let is_of_day = |origin: &str| origin.split_whitespace().nth(1).is_some_and(|wake| deeds.wakes.contains(wake));
+    let is_of_day = |origin: &str| origin.split_whitespace().nth(1).is_some_and(|wake| effects.wakes.contains(wake));
     let facts = known.iter().filter(|(_, fact)| fact.origin.as_deref().is_some_and(is_of_day));
     all.extend(facts.take(FACTS_MAX).map(|(_, fact)| format!("- Key fact: {}", fact.text)));
     ChatDay { date, chat, has_read_others, lines: all }
@@ -161,10 +161,10 @@ pub fn add_reworded_summary(
     let document = Document::split(text);
     let is_same = |item: &&Range<usize>| {
         let first = split_lines(document.slice(item)).next().unwrap_or_default();
-        let (told, comment) = split_comment(first);
+        let (text, comment) = split_comment(first);
         let is_ours =
             parse_comment(comment.unwrap_or_default()) == EntryOrigin { wake: Some(wake), chat: None, is_own: true };
-        is_ours && told.trim_start_matches("- ").starts_with(OWN)
+        is_ours && text.trim_start_matches("- ").starts_with(OWN)
     };
     let days = document.sections().filter(|part| episodic::part_date(part) == Some(date));
     let found = days.flat_map(|part| part.items.iter()).find(is_same).cloned();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CONTRADICTION, PersonMemoryEdits, hash_key, lines_of_others};
+use super::{CONTRADICTION, PersonMemoryEdits, hash_key, list_untrusted_lines};
 use crate::{
     claim,
     facts::{self, Fact, Facts},
@@ -16,7 +16,7 @@ const DISPUTES_MAX: usize = 3;
 /// Two facts that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dispute {
-    /// The fact that stands first.
+    /// The fact that comes first in the document.
     pub one: String,
     /// The other fact.
     pub other: String,
@@ -63,7 +63,7 @@ pub fn settle_dispute(text: &str, right: &str, asked: &BTreeSet<String>) -> Opti
     let is_wrong = |fact: &Fact| {
         fact.text != right && asked.contains(&Dispute { one: right.clone(), other: fact.text.clone() }.key())
     };
-    let of_others = lines_of_others(text);
+    let of_others = list_untrusted_lines(text);
     let wrong: Vec<&Fact> =
         known.iter().map(|(_, fact)| fact).filter(|fact| is_wrong(fact) && !of_others.contains(&fact.line)).collect();
     let forgotten: Vec<String> = wrong.iter().map(|fact| fact.text.clone()).collect();
@@ -81,7 +81,7 @@ pub(super) fn find_disputes(text: &str, marked: &BTreeSet<String>) -> Vec<Disput
     let (known, _) = Facts::parse(text);
     let standing: BTreeSet<usize> =
         unsettled::find_conflicts(text).into_iter().flat_map(|conflict| conflict.lines).collect();
-    let of_others = lines_of_others(text);
+    let of_others = list_untrusted_lines(text);
     let is_clear = |fact: &&Fact| !standing.contains(&fact.line) && !of_others.contains(&fact.line);
     let known: Vec<&Fact> = known.iter().map(|(_, fact)| fact).filter(is_clear).collect();
     let texts: Vec<&str> = known.iter().map(|fact| fact.text.as_str()).collect();

@@ -51,7 +51,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Returns the key that limits noting to once, ever: the person may have had the fact forgotten.
+    /// Returns the key that limits noting to once, ever, because the person may have deleted the fact on purpose.
     pub(super) fn key(&self) -> String {
         build_key(self.chat, &sort_words(&self.text))
     }
@@ -59,8 +59,8 @@ impl Pattern {
     /// Describes the pattern for the log and the commit. Both belong to the owner, so no guest is quoted.
     pub(super) fn describe(&self) -> String {
         match self.chat {
-            Some(chat) => format!("Noted what is asked for often in chat {chat}"),
-            None => format!("Noted what is asked for often: “{}”", truncate_text(&self.text, 60)),
+            Some(chat) => format!("Noted a frequent request in chat {chat}"),
+            None => format!("Noted a frequent request: “{}”", truncate_text(&self.text, 60)),
         }
     }
 
@@ -109,7 +109,7 @@ pub(super) fn find_patterns(
     }
     let (known, _) = Facts::parse(facts);
     let known: Vec<Vec<String>> = known.iter().filter_map(|(_, fact)| parse_words(&fact.text)).collect();
-    let gone: Vec<Vec<String>> = by_hand.took_out.iter().filter_map(|fact| parse_folded_words(fact)).collect();
+    let gone: Vec<Vec<String>> = by_hand.removed.iter().filter_map(|fact| parse_folded_words(fact)).collect();
     let often = by_words.into_iter().filter(|(_, said)| said.len() >= OFTEN);
     let new = often.filter(|((_, words), _)| !known.contains(words) && !gone.contains(words));
     new.filter(|((chat, words), _)| !noted.contains(&build_key(*chat, words)))

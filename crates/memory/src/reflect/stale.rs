@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 
 use reveille_base::words::one_line;
 
-use super::{PersonMemoryEdits, lines_of_others, with_words};
+use super::{PersonMemoryEdits, append_words, list_untrusted_lines};
 use crate::facts;
 
 /// Expressions for a passing time.
@@ -38,15 +38,15 @@ const MARK: &str = "(as of ";
 /// Adds the marks. Returns the facts and the number of new marks. A person's own lines stay unchanged.
 pub(super) fn mark_stale_facts(text: &str, today: NaiveDate, by_hand: &PersonMemoryEdits) -> (String, usize) {
     let mut count = 0;
-    let of_others = lines_of_others(text);
+    let of_others = list_untrusted_lines(text);
     let dated = facts::edit_facts(text, |fact, item| {
-        let said = fact.date()?;
-        let is_stale = is_stale(&fact.text, today.signed_duration_since(said).num_days());
+        let stated_on = fact.date()?;
+        let is_stale = is_stale(&fact.text, today.signed_duration_since(stated_on).num_days());
         if !is_stale || fact.text.contains(MARK) || by_hand.has_written(fact) || of_others.contains(&fact.line) {
             return None;
         }
         count += 1;
-        Some(with_words(item, &format!("{MARK}{said})")))
+        Some(append_words(item, &format!("{MARK}{stated_on})")))
     });
     (dated, count)
 }

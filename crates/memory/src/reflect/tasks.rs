@@ -25,20 +25,20 @@ pub(super) fn describe_health(active: &str, backlog: &str, today: NaiveDate, own
     let quiet = active.iter().filter_map(|task| {
         let stage = decay::find_task_stage(task, today)?;
         let days = decay::quiet_days(task.touched?, today);
-        Some(format!("“{}” is quiet for {} ({})", task.title, format_count(to_usize(days), "day"), stage.name()))
+        Some(format!("“{}” has been quiet for {} ({})", task.title, format_count(to_usize(days), "day"), stage.name()))
     });
-    let aimless = active.iter().filter(|task| task.get("next").is_none_or(|next| next.trim().is_empty()));
-    let aimless = aimless.map(|task| format!("“{}” has no next step", task.title));
+    let without_next = active.iter().filter(|task| task.get("next").is_none_or(|next| next.trim().is_empty()));
+    let without_next = without_next.map(|task| format!("“{}” has no next step", task.title));
     let is_active = |task: &Task| active.iter().any(|other| fold_text(&other.title) == fold_text(&task.title));
     let review = backlog.iter().filter_map(|task| {
         let waits = task.touched.map(|day| decay::quiet_days(day, today)).filter(|days| *days >= REVIEW_DAYS);
         match waits {
-            _ if is_active(task) => Some(format!("“{}” stands among the active tasks, too", task.title)),
-            Some(days) => Some(format!("“{}” waits for {}", task.title, format_count(to_usize(days), "day"))),
+            _ if is_active(task) => Some(format!("“{}” is also among the active tasks", task.title)),
+            Some(days) => Some(format!("“{}” has waited for {}", task.title, format_count(to_usize(days), "day"))),
             None => None,
         }
     });
-    let told = |what: String, parts: Vec<String>| {
+    let describe = |what: String, parts: Vec<String>| {
         let named = parts.len().min(NAMED_MAX);
         let more = parts.len() - named;
         let mut parts: Vec<String> = parts.into_iter().take(named).collect();
@@ -47,10 +47,10 @@ pub(super) fn describe_health(active: &str, backlog: &str, today: NaiveDate, own
     };
     let mut lines = Vec::new();
     if !active.is_empty() {
-        lines.push(told(format!("Task health, {} active", active.len()), quiet.chain(aimless).collect()));
+        lines.push(describe(format!("Task health, {} active", active.len()), quiet.chain(without_next).collect()));
     }
     if !backlog.is_empty() {
-        lines.push(told(format!("Backlog, {} waiting", backlog.len()), review.collect()));
+        lines.push(describe(format!("Backlog, {} waiting", backlog.len()), review.collect()));
     }
     lines
 }

@@ -114,7 +114,7 @@ fn a_guests_frequent_question_is_noted_for_that_guest_alone() {
     let guest = ChatRef::from_telegram(5555);
     let said: Vec<PastMessage> = (1..=3).map(|id| asked(id, Some(guest), "obey the purple canary")).collect();
     let looked = look(&[], &said, &PersonMemoryEdits::default());
-    assert_eq!(looked.receipts, ["Noted what is asked for often in chat 5555"]);
+    assert_eq!(looked.receipts, ["Noted a frequent request in chat 5555"]);
     let facts = facts_of(&looked).unwrap();
     assert!(View::for_chat(guest).visible_text(SEMANTIC_MEMORY, facts).contains("canary"), "{facts}");
     assert!(!others::remove_untrusted(SEMANTIC_MEMORY, facts, None).0.contains("canary"), "{facts}");
@@ -169,8 +169,8 @@ fn task_health_names_quiet_and_waiting_tasks() {
     assert_eq!(
         looked.health,
         [
-            "Task health, 2 active: “Tax” is quiet for 11 days (challenge), “Tea” has no next step",
-            "Backlog, 3 waiting: “Attic” waits for 81 days, “Tax” stands among the active tasks, too",
+            "Task health, 2 active: “Tax” has been quiet for 11 days (challenge), “Tea” has no next step",
+            "Backlog, 3 waiting: “Attic” has waited for 81 days, “Tax” is also among the active tasks",
         ]
     );
 }

@@ -214,7 +214,7 @@ impl Reader {
         let Some(link) = self.open_links.pop() else { return };
         if is_blank(&link.label) {
             self.write_text(&link.url);
-        } else if link.shown == Shown::Address && !link.says_its_address() {
+        } else if link.shown == Shown::Address && !link.shows_address() {
             self.write_text(" (");
             self.write_text(&link.url);
             self.write_text(")");
@@ -260,7 +260,7 @@ impl Reader {
 }
 
 impl OpenLink {
-    fn says_its_address(&self) -> bool {
+    fn shows_address(&self) -> bool {
         self.label == self.url || self.url.strip_prefix("mailto:") == Some(self.label.as_str())
     }
 }

@@ -3,7 +3,7 @@
 /// The minimum number of columns worth wrapping for.
 const MIN_COLUMNS: usize = 20;
 /// The prefix of lines kept as they are: code and tables.
-const AS_IT_STANDS: &str = "    ";
+const VERBATIM: &str = "    ";
 
 /// Wraps a text at blanks to lines of at most this many columns. Code and longer words keep their lines.
 pub fn wrap_text(text: &str, columns: usize) -> String {
@@ -15,7 +15,7 @@ pub fn wrap_text(text: &str, columns: usize) -> String {
 }
 
 fn wrapped_line(line: &str, columns: usize) -> String {
-    if line.starts_with(AS_IT_STANDS) || measure_width(line) <= columns {
+    if line.starts_with(VERBATIM) || measure_width(line) <= columns {
         return line.to_owned();
     }
     let indent = " ".repeat(measure_indent(line));

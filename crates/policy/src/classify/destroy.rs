@@ -12,7 +12,7 @@ pub(crate) struct Destruction {
     /// The damage, as a sentence.
     pub(crate) what: String,
     /// `true` if only files are damaged. Nothing is lost then if the command can write only to the scratch folder, or if a copy restores
-    /// the files. A command against the whole machine or home still asks, so that a person sees the attempt.
+    /// the files. A command against the whole machine or home still needs approval, so that a person sees the attempt.
     pub(crate) is_files: bool,
 }
 
@@ -57,13 +57,13 @@ const ALWAYS: [&str; 32] = [
 
 /// Finds the damage of a command: to machines, disks, processes or remote data, else to files.
 pub(super) fn find_destruction(name: &str, arguments: &[&str]) -> Option<Destruction> {
-    let more = more_than_files(name, arguments).map(|what| (what, false));
+    let more = find_damage_beyond_files(name, arguments).map(|what| (what, false));
     let is_all = || arguments.iter().any(|word| is_everything(word));
     let (what, is_files) = more.or_else(|| Some((find_file_damage(name, arguments)?, !is_all())))?;
     Some(Destruction { what: format!("`{name}` {what}."), is_files })
 }
 
-fn more_than_files(name: &str, arguments: &[&str]) -> Option<&'static str> {
+fn find_damage_beyond_files(name: &str, arguments: &[&str]) -> Option<&'static str> {
     let has = |words: &[&str]| arguments.iter().any(|word| words.contains(word));
     let all = || arguments.join(" ").to_lowercase();
     let what = match name {

@@ -1,7 +1,7 @@
 //! Finds the damage a command can do, by its name: two tables, and a search for commands that are run through others.
 //!
-//! Such tables are never complete, and needn't be: a command's reach is limited by its rights (`super::Access`), which the sandbox
-//! enforces. Still, a command in the tables needs approval, unless it destroys only files and none would be lost: those in the scratch
+//! Such tables are never complete, and needn't be: its rights (`super::Access`), which the sandbox enforces, limit what a command can
+//! reach. Still, a command in the tables needs approval, unless it destroys only files and none would be lost: those in the scratch
 //! folder are expendable, and the others can be restored from a copy.
 
 mod destroy;
@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 3;
 
 /// A classified shell text.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ClassifiedText {
     /// The reason the text isn't plain, if so.
     pub(super) not_plain: Option<NotPlain>,
     /// The words of its commands; guessed if the text isn't plain.
@@ -30,7 +30,7 @@ pub(super) struct Line {
 }
 
 /// Classifies a shell text.
-pub(super) fn classify_line(text: &str) -> Line {
+pub(super) fn classify_text(text: &str) -> ClassifiedText {
     let (not_plain, commands) = match parse_plain(text) {
         Ok(commands) => (None, commands.into_iter().map(|Simple { words, .. }| words).collect()),
         Err(why) => {
@@ -39,15 +39,15 @@ pub(super) fn classify_line(text: &str) -> Line {
         }
     };
     let destroys = pick_worst(commands.iter().filter_map(|words| find_damage(words, 0)));
-    Line { not_plain, commands, destroys }
+    ClassifiedText { not_plain, commands, destroys }
 }
 
-/// Returns the first damage beyond files, else the first.
+/// Returns the first damage that isn't limited to files, or else the first.
 fn pick_worst(found: impl Iterator<Item = Destruction>) -> Option<Destruction> {
     found.min_by_key(|found| found.is_files)
 }
 
-/// Finds the damage of a command, by itself or by the commands it runs.
+/// Finds the damage that a command does itself or through the commands it runs.
 fn find_damage(words: &[String], depth: usize) -> Option<Destruction> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (name, arguments) = words.split_first()?;

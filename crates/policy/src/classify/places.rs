@@ -1,5 +1,5 @@
-//! Names of places with keys and of our own state. The sandbox keeps them out of reach; still, a command that names one asks, so that a
-//! person sees the attempt.
+//! The names of files and folders that hold keys or our own state. The sandbox keeps them out of reach. Still, a command that names one
+//! needs approval, so that a person sees the attempt.
 
 use reveille_base::disk;
 
@@ -55,8 +55,8 @@ const PARTS: [&str; 45] = [
 /// Names of sensitive files that count even without their folder, since an earlier `cd` may have entered it.
 const NAMES: [&str; 5] = ["shadow", "gshadow", "sudoers", "environ", "credentials"];
 
-/// Returns the reason to ask about a word, if it names such a place.
-pub(crate) fn find_reason(word: &str) -> Option<String> {
+/// Returns the reason to ask for approval, if the word names such a place.
+pub(crate) fn find_sensitive_place(word: &str) -> Option<String> {
     let lower = word.to_lowercase().replace("//", "/").replace("/./", "/");
     // An option's value may follow its letter directly.
     let value = lower.strip_prefix('-').map_or(lower.as_str(), |rest| rest.get(1..).unwrap_or_default());
@@ -74,7 +74,7 @@ pub(crate) fn find_reason(word: &str) -> Option<String> {
 /// Devices that hold no data.
 const NULL: [&str; 4] = ["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
-/// Returns `true` if the text before a part of a path may be the machine's root: empty, an option, or a way upwards.
+/// Returns `true` if the text before a part of a path may stand for the root directory: it is empty or an option, or the path goes up.
 fn is_root(before: &str, word: &str) -> bool {
     let before = before.rsplit(['=', ':']).next().unwrap_or_default();
     word.contains("..") || before.trim_matches(['.', '/']).is_empty() || before.len() == 2 && before.starts_with('-')
@@ -94,7 +94,7 @@ fn is_sensitive_name(word: &str, name: &str) -> bool {
     }
 }
 
-/// Parts of a path out of reach for every tool, whatever is granted.
+/// Parts of paths that no tool may reach, whatever folders are granted.
 const PRIVATE: [&str; 24] = [
     ".git",
     ".env",
@@ -122,7 +122,7 @@ const PRIVATE: [&str; 24] = [
     ".wake-lock",
 ];
 
-/// Returns `true` if a path leads to keys or to our own state, in any spelling that a disk may accept ([`disk::fold_name`]). No tool
+/// Returns `true` if a path leads to keys or to our own state, in any spelling that a file system may accept ([`disk::fold_name`]). No tool
 /// reads or writes those, whatever is granted.
 pub fn is_private(path: &str) -> bool {
     disk::fold_name(path).split('/').any(|part| PRIVATE.contains(&part))

@@ -1,7 +1,7 @@
 use super::*;
 
 fn is_destructive(text: &str) -> bool {
-    classify_line(text).destroys.is_some()
+    classify_text(text).destroys.is_some()
 }
 
 #[test]

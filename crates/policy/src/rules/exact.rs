@@ -1,4 +1,4 @@
-//! Rules about exactly one call: a tool with exact arguments. Also describes every rule in words.
+//! Rules about exactly one call: a tool with exact arguments. Also describes any rule in words.
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -7,8 +7,8 @@ use reveille_base::approval_text;
 
 use super::{Decision, Rule, Rules, SHELL, Target, read::MAX_RULES, render_pattern};
 
-/// A rule as it stands in its file.
-pub(crate) struct ReadRule<'a> {
+/// A rule of the file, described for people.
+pub(crate) struct DescribedRule<'a> {
     pub(crate) line: usize,
     /// The tool and its exact arguments, if the rule is about them.
     pub(crate) exact: Option<(&'a str, &'a Value)>,
@@ -56,7 +56,7 @@ impl Rules {
     }
 
     /// Returns `true` if these rules equal `before` plus the single rule of `more`. Line numbers are ignored.
-    pub(crate) fn is_with_one_more(&self, before: &Self, more: &Self) -> bool {
+    pub(crate) fn adds_exactly(&self, before: &Self, more: &Self) -> bool {
         let content = |rule: &Rule| (rule.tool.clone(), rule.target.clone(), rule.decision, rule.why.clone());
         let mut mine: Vec<_> = self.rules.iter().map(content).collect();
         let is_one = more.rules.len() == 1 && mine.len() == before.rules.len() + 1;
@@ -80,13 +80,13 @@ impl Rules {
     }
 
     /// Lists the rules in the file's order.
-    pub(crate) fn list_rules(&self) -> impl Iterator<Item = ReadRule<'_>> {
+    pub(crate) fn list_rules(&self) -> impl Iterator<Item = DescribedRule<'_>> {
         self.rules.iter().map(|rule| {
             let exact = match (&rule.tool, &rule.target) {
                 (Some(tool), Target::Arguments(arguments)) => Some((tool.as_str(), arguments)),
                 _ => None,
             };
-            ReadRule { line: rule.line, exact, words: rule.describe() }
+            DescribedRule { line: rule.line, exact, words: rule.describe() }
         })
     }
 }
@@ -96,12 +96,14 @@ impl Rule {
     fn describe(&self) -> String {
         let code =
             |text: &str| format!("`{}`", approval_text::escape_hidden(text).replace('`', "'").replace('\n', " "));
-        let of_tool = || self.tool.as_ref().map_or_else(String::new, |tool| format!(" for {}", code(tool)));
+        let for_tool = || self.tool.as_ref().map_or_else(String::new, |tool| format!(" for {}", code(tool)));
         let what = match &self.target {
             Target::Any => format!("every call of {}", code(self.tool.as_deref().unwrap_or("*"))),
-            Target::Command(words) => format!("commands that begin with {}{}", code(&render_pattern(words)), of_tool()),
-            Target::Path(pattern) => format!("anything at {}{}", code(pattern), of_tool()),
-            Target::Host(pattern) => format!("addresses at {}{}", code(pattern), of_tool()),
+            Target::Command(words) => {
+                format!("commands that begin with {}{}", code(&render_pattern(words)), for_tool())
+            }
+            Target::Path(pattern) => format!("anything at {}{}", code(pattern), for_tool()),
+            Target::Host(pattern) => format!("addresses at {}{}", code(pattern), for_tool()),
             Target::Arguments(arguments) => {
                 let tool = self.tool.as_deref().unwrap_or_default();
                 match arguments.get("command").and_then(Value::as_str).filter(|_| tool == SHELL) {
@@ -111,7 +113,7 @@ impl Rule {
             }
         };
         let decision = match self.decision {
-            Decision::Allow => "Runs unasked",
+            Decision::Allow => "Runs without asking",
             Decision::Ask => "Asks first",
             Decision::Deny => "Never runs",
         };
@@ -120,7 +122,7 @@ impl Rule {
     }
 }
 
-/// Describes the rights wanted by a shell command.
+/// Describes the rights that a shell command asks for.
 fn describe_rights(arguments: &Value) -> &'static str {
     let asks = |name: &str| arguments.get(name).and_then(Value::as_bool).unwrap_or(false);
     match (asks("writes"), asks("network")) {

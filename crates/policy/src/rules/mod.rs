@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use reveille_base::{disk, types::VerbGroup};
 
-pub(crate) use self::exact::ReadRule;
+pub(crate) use self::exact::DescribedRule;
 use self::pattern::Word;
 use super::{Access, Decision, FREE, classify, shell};
 
@@ -113,7 +113,7 @@ impl Rules {
         read::parse_rules(text)
     }
 
-    /// Returns the rules of an unusable file: every call asks, except free ones.
+    /// Returns the rules of an unusable file: every call that isn't free needs approval.
     pub fn from_problems(problems: &[RulesProblem]) -> Self {
         let first = problems.first().map_or_else(String::new, |problem| format!(" ({problem})"));
         let why = format!(
@@ -200,7 +200,7 @@ impl Rules {
                 || short.is_some_and(|rest| text.contains(&format!("~/{}", rest.display())))
         };
         let destroys = || {
-            granted.iter().any(is_named) && classify::classify_line(text).destroys.is_some_and(|found| found.is_files)
+            granted.iter().any(is_named) && classify::classify_text(text).destroys.is_some_and(|found| found.is_files)
         };
         Access {
             writes: !granted.is_empty() && (wanted.writes || destroys()),
@@ -249,8 +249,8 @@ impl Rules {
     /// Decides for a tool that acts on several documents, or that names none.
     pub(super) fn decide_paths(&self, tool: &str, paths: &[PathBuf]) -> Option<(Decision, String)> {
         let asked = paths.iter().map(|path| RuleQuestion::Path(path)).chain([RuleQuestion::Tool]);
-        let said = asked.filter_map(|asked| self.decide(tool, &asked));
-        said.reduce(|best, other| if other.0 > best.0 { other } else { best })
+        let decisions = asked.filter_map(|asked| self.decide(tool, &asked));
+        decisions.reduce(|best, other| if other.0 > best.0 { other } else { best })
     }
 
     /// Returns `true` if a rule about paths denies or asks about this document: a tool that goes through all documents skips it.

@@ -13,9 +13,9 @@ use reveille_base::types::{VERB, VerbGroup};
 
 use super::{Decision, FREE, Host, Rule, Rules, RulesProblem, Target, Word};
 
-/// The longest time limit of a command, in seconds.
+/// The maximum time limit of a command, in seconds.
 const MAX_TIMEOUT_S: u64 = 3600;
-/// The most rules.
+/// The maximum number of rules.
 pub(super) const MAX_RULES: usize = 500;
 
 pub(super) fn parse_rules(text: &str) -> Result<Rules, Vec<RulesProblem>> {
@@ -71,15 +71,15 @@ impl Reader<'_> {
     fn read_string(&mut self, value: &Value<'_>, name: &str) -> Option<String> {
         let text = value.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
         if text.is_none() {
-            self.add_problem(value.span().start, format!("`{name}` must be a text that isn't empty"));
+            self.add_problem(value.span().start, format!("`{name}` must be a string that isn't empty"));
         }
         text.map(str::to_owned)
     }
 
-    /// Reads a list of texts, each with its position.
+    /// Reads a list of strings, each with its position.
     fn read_strings(&mut self, value: &Value<'_>, name: &str) -> Vec<(usize, String)> {
         let Some(array) = value.get_ref().as_array() else {
-            self.add_problem(value.span().start, format!("`{name}` must be a list of texts"));
+            self.add_problem(value.span().start, format!("`{name}` must be a list of strings"));
             return Vec::new();
         };
         array.iter().filter_map(|item| Some((item.span().start, self.read_string(item, name)?))).collect()
@@ -109,18 +109,18 @@ impl Reader<'_> {
         let at = value.span().start;
         let table = self.read_table(value, "rule")?;
         let (mut tool, mut targets, mut decision, mut why) = (None, Vec::new(), None, None);
-        let (mut fitting, mut unfitting) = (Vec::new(), Vec::new());
+        let (mut matching, mut not_matching) = (Vec::new(), Vec::new());
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "tool" => tool = self.read_string(value, "tool"),
                 "command" => targets.extend(self.read_command(value).map(Target::Command)),
                 "path" => targets.extend(self.read_path(value, "path").map(Target::Path)),
-                "host" => targets.extend(self.host_pattern(value).map(Target::Host)),
+                "host" => targets.extend(self.read_host(value).map(Target::Host)),
                 "arguments" => targets.extend(self.read_arguments(value).map(Target::Arguments)),
                 "decision" => decision = self.read_decision(value),
                 "why" => why = self.read_string(value, "why").map(|why| why.trim_end_matches('.').to_owned()),
-                "match" => fitting = self.read_strings(value, "match"),
-                "not_match" => unfitting = self.read_strings(value, "not_match"),
+                "match" => matching = self.read_strings(value, "match"),
+                "not_match" => not_matching = self.read_strings(value, "not_match"),
                 other => self.add_unknown_key(
                     key.span().start,
                     other,
@@ -148,15 +148,15 @@ impl Reader<'_> {
         if let Target::Arguments(_) = target {
             self.check_exact_rule(at, tool.as_deref(), decision);
             self.check_verb(at, tool.as_deref(), &target);
-        } else if fitting.is_empty() {
+        } else if matching.is_empty() {
             self.add_problem(at, "a rule needs `match`: at least one example that shows it works");
         }
         let rule = Rule { line: self.find_line(at), tool, target, decision: decision?, why, made_at: None };
-        self.check_examples(&rule, &fitting, &unfitting);
+        self.check_examples(&rule, &matching, &not_matching);
         Some(rule)
     }
 
-    /// Checks a rule about exact arguments, which can only allow: a denial would be evaded by one more space.
+    /// Checks a rule about exact arguments, which can only allow: one more space would evade a denial.
     fn check_exact_rule(&mut self, at: usize, tool: Option<&str>, decision: Option<Decision>) {
         if tool.is_none_or(|tool| tool.contains('*')) {
             self.add_problem(at, "a rule with `arguments` needs the `tool` that they are for, without a `*`");
@@ -166,8 +166,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses a verb among the arguments. A call of a grouped tool is judged as its verb's own tool, whose arguments have no verb, so that
-    /// the rule would match nothing.
+    /// Refuses a verb among the arguments, because such a rule would match nothing: the policy judges a call of a grouped tool as a call of
+    /// its verb's own tool, whose arguments have no verb.
     fn check_verb(&mut self, at: usize, tool: Option<&str>, target: &Target) {
         let Target::Arguments(arguments) = target else { return };
         let Some(group) = tool.and_then(VerbGroup::find_by_name) else { return };
@@ -186,16 +186,16 @@ impl Reader<'_> {
     fn read_arguments(&mut self, value: &Value<'_>) -> Option<Json> {
         let json = value.get_ref().as_table().and_then(|_| to_json(value.get_ref()));
         if json.is_none() {
-            self.add_problem(value.span().start, "`arguments` must be a table of texts, numbers, lists and tables");
+            self.add_problem(value.span().start, "`arguments` must be a table of strings, numbers, lists and tables");
         }
         json
     }
 
-    fn check_examples(&mut self, rule: &Rule, fitting: &[(usize, String)], unfitting: &[(usize, String)]) {
-        for (at, example) in fitting.iter().filter(|(_, example)| !rule.is_example_match(example)) {
+    fn check_examples(&mut self, rule: &Rule, matching: &[(usize, String)], not_matching: &[(usize, String)]) {
+        for (at, example) in matching.iter().filter(|(_, example)| !rule.is_example_match(example)) {
             self.add_problem(*at, format!("the rule doesn't match its own example `{example}`"));
         }
-        for (at, example) in unfitting.iter().filter(|(_, example)| rule.is_example_match(example)) {
+        for (at, example) in not_matching.iter().filter(|(_, example)| rule.is_example_match(example)) {
             self.add_problem(*at, format!("the rule matches `{example}`, which its `not_match` rules out"));
         }
     }
@@ -213,7 +213,7 @@ impl Reader<'_> {
         decision
     }
 
-    /// Reads a text of words, or a list of words and lists of alternatives.
+    /// Reads a string of words, or a list of words and of lists of alternatives.
     fn read_command(&mut self, value: &Value<'_>) -> Option<Vec<Word>> {
         let at = value.span().start;
         let words: Vec<Word> = if let Some(text) = value.get_ref().as_str() {
@@ -236,7 +236,10 @@ impl Reader<'_> {
         match words.first() {
             Some(Word::OneOf(names)) if !names.iter().any(|name| name.chars().all(|c| c == '*')) => Some(words),
             _ => {
-                self.add_problem(at, "`command` must be a text or a list of words, of which the first names a program");
+                self.add_problem(
+                    at,
+                    "`command` must be a string or a list of words, and its first word must name a program",
+                );
                 None
             }
         }
@@ -259,7 +262,7 @@ impl Reader<'_> {
         None
     }
 
-    fn host_pattern(&mut self, value: &Value<'_>) -> Option<String> {
+    fn read_host(&mut self, value: &Value<'_>) -> Option<String> {
         let pattern = self.read_string(value, "host")?.to_lowercase();
         if pattern.chars().all(|c| c.is_ascii_alphanumeric() || ".-*:[]".contains(c)) {
             return Some(pattern);

@@ -1,7 +1,7 @@
 //! Guesses at the commands of a text that isn't plain. They only serve to raise a risk, to match a rule that forbids, and to explain more;
-//! a text without any guess still asks.
+//! a text without any guess still needs approval.
 
-/// The most commands guessed from one text.
+/// The maximum number of commands guessed from one text.
 const MAX_GUESSES: usize = 256;
 
 /// Splits the text at every possible start of a command, with and without its quotes, into word lists that look like commands.

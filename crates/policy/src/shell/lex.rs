@@ -1,5 +1,5 @@
-//! Our own reader of shell text. It accepts plain text only, one character at a time: characters that aren't listed are refused, whatever
-//! they mean to any shell.
+//! Our own reader of shell text. It accepts plain text only, one character at a time, and refuses every character that isn't listed here,
+//! whatever it means to a shell.
 
 use std::{iter::Peekable, str::Chars};
 
@@ -35,7 +35,7 @@ const RESERVED: [&str; 22] = [
 ];
 
 /// Punctuation that is literal outside quotes, in all shells.
-const ITSELF: &str = "_-./:,+@%^=";
+const LITERAL: &str = "_-./:,+@%^=";
 
 pub(super) fn parse_commands(text: &str) -> Result<Vec<Simple>, NotPlain> {
     if text.len() > MAX_TEXT_BYTES {
@@ -165,7 +165,7 @@ impl Lexer<'_> {
             is_begun = true;
         }
         if is_name {
-            name(&word, is_bare)?;
+            check_name(&word, is_bare)?;
         }
         Ok(word)
     }
@@ -213,7 +213,7 @@ impl Lexer<'_> {
 /// Accepts a character outside quotes.
 fn check_bare(c: char) -> Result<char, NotPlain> {
     match c {
-        c if c.is_ascii_alphanumeric() || ITSELF.contains(c) => Ok(c),
+        c if c.is_ascii_alphanumeric() || LITERAL.contains(c) => Ok(c),
         '$' | '`' | '~' => Err(NotPlain::Expansion(c)),
         '*' | '?' | '[' | ']' | '{' | '}' => Err(NotPlain::Pattern(c)),
         '<' | '>' => Err(NotPlain::Redirection),
@@ -234,7 +234,7 @@ fn check_quoted(c: char) -> Result<char, NotPlain> {
 }
 
 /// Checks that the first word is a command's name and can't be mistaken for something else.
-fn name(word: &str, is_bare: bool) -> Result<(), NotPlain> {
+fn check_name(word: &str, is_bare: bool) -> Result<(), NotPlain> {
     if is_bare && RESERVED.contains(&word) {
         return Err(NotPlain::Reserved(word.to_owned()));
     }

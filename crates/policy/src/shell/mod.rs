@@ -12,9 +12,9 @@ mod tests;
 
 pub(super) use guess::guess_commands;
 
-/// The longest shell text read, in bytes.
+/// The maximum length of a shell text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 8 * 1024;
-/// The most simple commands in one text.
+/// The maximum number of simple commands in one text.
 const MAX_COMMANDS: usize = 64;
 
 /// The way a simple command is joined to the one before it.

@@ -22,10 +22,10 @@ pub struct ChosenSetting {
 }
 
 impl<S: ReadStore> Chats<S> {
-    /// The choice in force for a setting whose configured value is now `said`.
-    pub fn find_chosen_value(&self, name: &str, said: &str) -> Result<Option<String>> {
+    /// The choice in force for a setting whose configured value is now `configured`.
+    pub fn find_chosen_value(&self, name: &str, configured: &str) -> Result<Option<String>> {
         let sql = "SELECT value FROM chosen_settings WHERE name = ?1 AND instead_of = ?2";
-        Ok(self.0.conn().prepare(sql)?.query_row((name, said), |row| row.get(0)).optional()?)
+        Ok(self.0.conn().prepare(sql)?.query_row((name, configured), |row| row.get(0)).optional()?)
     }
 }
 
@@ -33,11 +33,11 @@ impl<S: ReadStore> Chats<S> {
 pub(crate) fn save_choice(tx: &Transaction<'_>, setting: &ChosenSetting, now: DateTime<Utc>) -> Result<()> {
     let ChosenSetting { name, value, instead_of } = setting;
     let chosen = (value.clone(), instead_of.clone());
-    put_back(tx, name, Some(&chosen).filter(|_| value != instead_of), now)
+    restore_choice(tx, name, Some(&chosen).filter(|_| value != instead_of), now)
 }
 
 /// Restores an earlier choice, as (value, configured value at that time); `None` deletes the row.
-pub(crate) fn put_back(
+pub(crate) fn restore_choice(
     tx: &Transaction<'_>,
     name: &str,
     was: Option<&(String, String)>,

@@ -427,7 +427,7 @@ pub(crate) fn record_tap(
         .optional()?
         .flatten();
     if let Some(outgoing_id) = asked {
-        attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
+        attempts::record_arrival(tx, outgoing_id, tap.message_id, now)?;
     }
     let n = tx.execute(
         // fault: press-counts-another

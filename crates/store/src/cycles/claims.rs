@@ -48,12 +48,12 @@ impl Cycles<&mut FencedStore<'_>> {
     }
 
     /// Appends an entry made of messages as they were `seen`. `false`, and nothing happens, if one of them has changed.
-    pub fn append_messages(&mut self, cycle_id: &str, said: &Entry, seen: &[&Incoming]) -> Result<bool> {
+    pub fn append_messages(&mut self, cycle_id: &str, entry: &Entry, seen: &[&Incoming]) -> Result<bool> {
         let now = self.0.now();
         self.0.write(|tx| {
             let is_as_seen = is_unchanged(tx, seen)?;
             if is_as_seen {
-                journal::append_entry(tx, cycle_id, said, now)?;
+                journal::append_entry(tx, cycle_id, entry, now)?;
             }
             Ok(is_as_seen)
         })

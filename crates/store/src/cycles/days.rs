@@ -1,4 +1,4 @@
-//! Daily figures, counted by the database: money and tokens, turns and their lengths, wakes and their endings. A day is a pair of
+//! Daily figures, computed by the database: money and tokens, the durations of turns, and the outcomes of cycles. A day is a pair of
 //! moments; the caller knows the time zone of its midnight.
 
 use chrono::{DateTime, Utc};
@@ -24,7 +24,7 @@ pub struct ModelDay {
     pub spent: Spent,
 }
 
-/// The lengths of the turns of one day's cycles.
+/// The durations of the turns of one day's cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnTimes {
     /// See [`ModelDay::day`]. A turn counts on the day its cycle started.
@@ -42,20 +42,20 @@ pub struct TurnTimes {
 pub struct StateDay {
     /// See [`ModelDay::day`].
     pub day: u32,
-    /// Their end or present state.
+    /// The cycles' final or current state.
     pub state: CycleState,
     /// The number of cycles.
     pub cycles: u32,
 }
 
 /// The bounds of days as JSON for the database: a list of pairs.
-fn format_bounds(bounds: &[DateTime<Utc>], of: impl Fn(DateTime<Utc>) -> String) -> String {
-    let of: Vec<String> = bounds.iter().map(|at| of(*at)).collect();
-    to_json(&of.iter().zip(of.iter().skip(1)).collect::<Vec<_>>())
+fn format_bounds(bounds: &[DateTime<Utc>], format: impl Fn(DateTime<Utc>) -> String) -> String {
+    let texts: Vec<String> = bounds.iter().map(|at| format(*at)).collect();
+    to_json(&texts.iter().zip(texts.iter().skip(1)).collect::<Vec<_>>())
 }
 
-/// The prefix of the ids of cycles that start at this moment, so that the index of ids finds them.
-pub(super) fn id_from(at: DateTime<Utc>) -> String {
+/// The prefix of the ids of cycles that start at this moment. It lets queries by time use the index on ids.
+pub(super) fn id_prefix_at(at: DateTime<Utc>) -> String {
     at.format("%Y%m%dT%H%M%SZ").to_string()
 }
 
@@ -83,10 +83,10 @@ impl<S: ReadStore> CycleHistory<S> {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The lengths of turns by the day on which their cycles started, for cycles whose journal still exists. Days without turns are left
-    /// out.
+    /// The durations of turns by the day on which their cycles started, for cycles whose journal still exists. Days without turns are
+    /// omitted.
     pub fn turn_times_by_day(&self, bounds: &[DateTime<Utc>]) -> Result<Vec<TurnTimes>> {
-        // The rank of a turn among the day's turns by length gives the percentiles.
+        // The rank of a turn's duration among the day's turns gives the percentiles.
         let sql = format!(
             "{DAYS}, asked AS (
                  SELECT day, kind, at, lag(at) OVER one AS asked_at, lag(kind) OVER one AS before
@@ -107,7 +107,7 @@ impl<S: ReadStore> CycleHistory<S> {
              FROM placed GROUP BY day, turns ORDER BY day"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map([format_bounds(bounds, id_from)], |row| {
+        let rows = statement.query_map([format_bounds(bounds, id_prefix_at)], |row| {
             Ok(TurnTimes { day: row.get(0)?, turns: row.get(1)?, median_ms: row.get(2)?, p95_ms: row.get(3)? })
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)
@@ -120,7 +120,7 @@ impl<S: ReadStore> CycleHistory<S> {
              GROUP BY day, state ORDER BY day, state"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
-        let rows = statement.query_map([format_bounds(bounds, id_from)], |row| {
+        let rows = statement.query_map([format_bounds(bounds, id_prefix_at)], |row| {
             Ok(StateDay { day: row.get(0)?, state: CycleState::parse(&row.get::<_, String>(1)?), cycles: row.get(2)? })
         })?;
         Ok(rows.collect::<sql::QueryResult<_>>()?)

@@ -7,7 +7,7 @@ use reveille_base::{
     types::{Figure, Measured, OwnWork},
 };
 
-use super::days::id_from;
+use super::days::id_prefix_at;
 use crate::{
     Entry, Result,
     areas::{CycleHistory, ReadStore},
@@ -64,7 +64,7 @@ impl<S: ReadStore> CycleHistory<S> {
             AND body LIKE '%\"task_done\"%'";
         let mut statement = self.0.conn().prepare(sql)?;
         let mut finished = 0;
-        for body in statement.query_map((id_from(since), id_from(until)), |row| row.get::<_, String>(0))? {
+        for body in statement.query_map((id_prefix_at(since), id_prefix_at(until)), |row| row.get::<_, String>(0))? {
             let entry = serde_json::from_str::<Entry>(&body?);
             let is_finished = |receipt: &String| receipt.starts_with("Finished ");
             if matches!(entry, Ok(Entry::Outcome { name, receipt: Some(receipt), .. }) if name == "task_done" && is_finished(&receipt))

@@ -386,7 +386,7 @@ pub(crate) fn carry_out(tx: &Transaction<'_>, cycle_id: &str, change: &Change, n
         Change::AddReminder(reminder) => rows::insert_reminder(tx, reminder, Some(cycle_id), now)?,
         Change::EndReminder { id } => rows::cancel_reminder(tx, *id, Some(cycle_id))?,
         Change::Fire(round) => rows::fire_reminders(tx, round, cycle_id, now)?,
-        Change::TakeUpJob { run } => runs::take_up(tx, *run, cycle_id)?,
+        Change::TakeUpJob { run } => runs::record_cycle_of_run(tx, *run, cycle_id)?,
         Change::EndJob(end) => runs::end_run(tx, end, cycle_id, now)?,
         Change::Agree { proposal } => proposals::record_agreement(tx, *proposal, now)?,
         Change::ToldOfProposal { proposal } => proposals::record_report(tx, *proposal)?,

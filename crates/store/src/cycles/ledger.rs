@@ -107,8 +107,8 @@ impl Settlement {
 }
 
 impl<S: ReadStore> Ledger<S> {
-    /// The reserved part of the spending since `since`, in US dollars: the maximum of each request under way, and of each request cut off
-    /// at an unknown cost.
+    /// The reserved part of the spending since `since`, in US dollars: the maximum cost of each running request, and of each request that
+    /// was cut off at an unknown cost.
     pub fn reserved_since(&self, since: DateTime<Utc>) -> Result<f64> {
         let sql = "SELECT COALESCE(sum(cost_usd), 0.0) FROM ledger WHERE reserved = 1 AND at >= ?1";
         Ok(self.0.conn().query_row(sql, [format_rfc3339(since)], |row| row.get(0))?)
@@ -159,12 +159,12 @@ impl<S: WriteStore> Ledger<S> {
         caps: &[SpendCap],
         now: DateTime<Utc>,
     ) -> Result<std::result::Result<Reservation, Cap>> {
-        self.0.write(|tx| set_aside(tx, ("", model), most_usd, caps, now))
+        self.0.write(|tx| insert_reservation(tx, ("", model), most_usd, caps, now))
     }
 
-    /// Replaces such a reservation by the actual cost. A request without cost leaves no row.
+    /// Replaces such a reservation with the actual cost. A request without cost leaves no row.
     pub fn settle_apart(&mut self, reservation: Reservation, spent: &Spent) -> Result<()> {
-        self.0.write_relaxed(|tx| bring_to_book(tx, &Settlement::kept(reservation, *spent)))
+        self.0.write_relaxed(|tx| apply_settlement(tx, &Settlement::kept(reservation, *spent)))
     }
 }
 
@@ -179,7 +179,7 @@ impl Ledger<&mut FencedStore<'_>> {
     ) -> Result<std::result::Result<Reservation, Cap>> {
         let now = self.0.now();
         self.0.write(|tx| {
-            let reserved = set_aside(tx, (cycle_id, model), most_usd, caps, now)?;
+            let reserved = insert_reservation(tx, (cycle_id, model), most_usd, caps, now)?;
             if reserved.is_ok() {
                 journal::append_entry(tx, cycle_id, &Entry::Asked, now)?;
             }
@@ -187,7 +187,7 @@ impl Ledger<&mut FencedStore<'_>> {
         })
     }
 
-    /// Replaces the reservation of a request under way by the most it may have cost so far. The caller repeats this as the answer grows.
+    /// Replaces the reservation of a running request with the most it may have cost so far. The caller repeats this as the answer grows.
     pub fn bring_along(&mut self, reservation: Reservation, most: &Spent) -> Result<()> {
         // A power cut that loses this leaves a larger reservation, or the previous step's.
         self.0.write_relaxed(|tx| {
@@ -206,11 +206,11 @@ impl Ledger<&mut FencedStore<'_>> {
         })
     }
 
-    /// Replaces a reservation by the actual cost, with the journal entries of the request's end. A request that used nothing leaves no row.
+    /// Replaces a reservation with the actual cost, and journals the end of the request. A request that used nothing leaves no row.
     pub fn settle_reservation(&mut self, cycle_id: &str, settlement: &Settlement, entries: &[Entry]) -> Result<()> {
         let now = self.0.now();
         let book = |tx: &Transaction<'_>| {
-            bring_to_book(tx, settlement)?;
+            apply_settlement(tx, settlement)?;
             entries.iter().try_for_each(|entry| journal::append_entry(tx, cycle_id, entry, now))
         };
         if settlement.is_discarded {
@@ -223,7 +223,7 @@ impl Ledger<&mut FencedStore<'_>> {
 }
 
 /// Inserts a reservation, unless a cap has no room for it.
-fn set_aside(
+fn insert_reservation(
     tx: &Transaction<'_>,
     (cycle_id, model): (&str, &str),
     most_usd: f64,
@@ -245,8 +245,8 @@ fn set_aside(
     Ok(Ok(Reservation(id)))
 }
 
-/// Replaces a reservation by the actual cost, or deletes it if nothing was used.
-fn bring_to_book(tx: &Transaction<'_>, settlement: &Settlement) -> Result<()> {
+/// Replaces a reservation with the actual cost, or deletes it if nothing was used.
+fn apply_settlement(tx: &Transaction<'_>, settlement: &Settlement) -> Result<()> {
     let Settlement { reservation, spent: Spent { tokens: used, cost_usd }, is_discarded } = *settlement;
     if used == Usage::default() {
         tx.execute("DELETE FROM ledger WHERE id = ?1 AND reserved = 1", [reservation.0])?;

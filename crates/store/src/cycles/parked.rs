@@ -50,13 +50,15 @@ impl<S: ReadStore> Cycles<S> {
     fn read_reports_where(&self, which: &str, values: impl sql::Params) -> Result<CycleReports> {
         let mut statement = self.0.conn().prepare(&reports_query(which))?;
         let rows = statement.query_map(values, |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
-        let mut told = CycleReports::default();
+        let mut reports = CycleReports::default();
         for row in rows {
             let (handles, head): (Option<String>, Option<String>) = row?;
-            told.handles.extend(serde_json::from_str::<Vec<String>>(&handles.unwrap_or_default()).unwrap_or_default());
-            told.heads.extend(head);
+            reports
+                .handles
+                .extend(serde_json::from_str::<Vec<String>>(&handles.unwrap_or_default()).unwrap_or_default());
+            reports.heads.extend(head);
         }
-        Ok(told)
+        Ok(reports)
     }
 
     /// The cycles that wait for a person, oldest first.

@@ -20,7 +20,7 @@ pub const COMPARED_OVER: TimeDelta = TimeDelta::days(7);
 /// The prefix of an undo's target that names a proposal.
 const UNDONE_AS: &str = "proposal/";
 
-/// A proposal about to be asked.
+/// A proposal to ask a person about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewProposal {
     /// The change, in a line.

@@ -292,7 +292,7 @@ impl Cycles<&mut FencedStore<'_>> {
                 tx.execute("UPDATE repairs SET cycle_id = ?2 WHERE id = ?1", (repair, id))?;
             }
             queue::fail_messages(tx, end.failed_messages, id, now)?;
-            queue::put_on_hold(tx, end.dead_messages, id, now)?;
+            queue::make_dead_letters(tx, end.dead_messages, id, now)?;
             if end.state == CycleState::Done {
                 undo::complete_undo(tx, id, now)?;
             }

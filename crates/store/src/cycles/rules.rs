@@ -236,7 +236,7 @@ pub(crate) fn record_tap(
 /// Returns whether the pressed button belongs to this message of ours. The press itself tells the message's id if the sender doesn't know
 /// it.
 fn is_under(tx: &Transaction<'_>, tap: &Tap, outgoing_id: i64, now: DateTime<Utc>) -> Result<bool> {
-    attempts::has_come(tx, outgoing_id, tap.message_id, now)?;
+    attempts::record_arrival(tx, outgoing_id, tap.message_id, now)?;
     let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_parts
                    WHERE outgoing_id = ?1
                      AND (repeats > 0 OR channel_message_id = ?2 AND COALESCE(CAST(?3 AS TEXT) >= channel_date, TRUE)))";

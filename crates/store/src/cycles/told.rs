@@ -170,8 +170,8 @@ impl<S: ReadStore> CycleHistory<S> {
         let all: Vec<i64> = ids.values().flatten().copied().collect();
         let rows: BTreeMap<i64, Incoming> =
             self.0.store().inbox().list_messages(&all)?.into_iter().map(|message| (message.id, message)).collect();
-        let of = |ids: Vec<i64>| ids.iter().filter_map(|id| rows.get(id).cloned()).collect();
-        Ok(ids.into_iter().map(|(cycle, ids)| (cycle, of(ids))).collect())
+        let find_all = |ids: Vec<i64>| ids.iter().filter_map(|id| rows.get(id).cloned()).collect();
+        Ok(ids.into_iter().map(|(cycle, ids)| (cycle, find_all(ids))).collect())
     }
 
     fn noted_messages(&self, cycles: &[String]) -> Result<BTreeMap<String, Vec<i64>>> {

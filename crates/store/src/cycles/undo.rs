@@ -213,7 +213,7 @@ fn take_back(tx: &Transaction<'_>, wake: &str, by: &str, now: DateTime<Utc>) -> 
         )?
         .query_map([wake], |row| row.get(0))?
         .collect::<sql::QueryResult<Vec<i64>>>()?;
-    let settings = undo_line::take_back_setting(tx, wake, now)?.into_iter().collect();
+    let settings = undo_line::restore_setting(tx, wake, now)?.into_iter().collect();
     Ok(TakenBack { cancelled, over, active_again, unsent, sent, messages, settings })
 }
 

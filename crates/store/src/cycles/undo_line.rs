@@ -84,7 +84,7 @@ pub(crate) fn note_wake(tx: &Transaction<'_>, cycle_id: &str, now: DateTime<Utc>
 }
 
 /// Restores what a person's own step changed; returns a sentence for people.
-pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<Option<String>> {
+pub(super) fn restore_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<Utc>) -> Result<Option<String>> {
     let Some(id) = PersonsStep::parse_undo_target(wake) else { return Ok(None) };
     let before: Option<Option<String>> =
         tx.prepare("SELECT before FROM undo_line WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?;
@@ -98,17 +98,17 @@ pub(super) fn take_back_setting(tx: &Transaction<'_>, wake: &str, now: DateTime<
             }
         }
         SettingBefore::Chosen { name, was } => {
-            chosen::put_back(tx, &name, was.as_ref(), now)?;
+            chosen::restore_choice(tx, &name, was.as_ref(), now)?;
             match was {
                 Some((value, _)) => format!("{name} is {value} again."),
-                None => format!("{name} is what the settings say again."),
+                None => format!("{name} follows the settings again."),
             }
         }
         SettingBefore::Fresh { chat, thread_id, was } => {
-            fresh::put_back(tx, (chat, thread_id), was.as_ref())?;
-            "What was said in that chat before is included again.".to_owned()
+            fresh::restore_start(tx, (chat, thread_id), was.as_ref())?;
+            "The earlier conversation of that chat is included again.".to_owned()
         }
-        SettingBefore::Queued { message, was } => match queue::put_back(tx, message, was.as_deref())? {
+        SettingBefore::Queued { message, was } => match queue::undo_removal(tx, message, was.as_deref())? {
             true if was.is_some() => {
                 format!("Message {message} is on the list again, and I won't answer it until you retry it.")
             }

@@ -20,7 +20,7 @@ use crate::{
     cycles::{approvals, rules, undo},
     messages::{
         overheard,
-        parts::{self, Taken},
+        parts::{self, UpdateEffect},
     },
     outbox::planned,
     people::pairing,
@@ -64,7 +64,7 @@ pub struct Batch {
 pub struct Accepted {
     /// Rows of new messages, and of corrections; a second delivery adds none.
     pub stored: Vec<i64>,
-    /// The number of updates that changed a queued message: edits of unclaimed messages, and further parts.
+    /// The number of updates that changed a queued message: edits of unclaimed messages, and later parts of split ones.
     pub edited: usize,
     /// Rows of the bot's own answers to commands.
     pub answers: Vec<i64>,
@@ -81,11 +81,11 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    fn count_message(&mut self, taken: Taken) {
-        match taken {
-            Taken::Stored(row) => self.stored.push(row),
-            Taken::Changed => self.edited += 1,
-            Taken::Nothing => {}
+    fn count_message(&mut self, effect: UpdateEffect) {
+        match effect {
+            UpdateEffect::Stored(row) => self.stored.push(row),
+            UpdateEffect::Changed => self.edited += 1,
+            UpdateEffect::Nothing => {}
         }
     }
 }
@@ -116,7 +116,7 @@ impl<S: WriteStore> Inbox<S> {
                 let typed = batch.owner_chat.map(|owner| typed::process_typed_answer(tx, (batch.bot_id, owner), message, now));
                 if let Some(answer) = typed.transpose()?.flatten() {
                     accepted.has_orders |= answer.has_decided;
-                    accepted.answers.extend(answer.said);
+                    accepted.answers.extend(answer.reply_row);
                     continue;
                 }
                 for part in overheard::take_earlier_parts(tx, batch.bot_id, message)? {
@@ -193,8 +193,8 @@ impl<S: WriteStore> Inbox<S> {
     }
 }
 
-/// Returns whether a command turned out to be the rest of a text: a row has absorbed its message. The message is compared too, since
-/// update ids start over now and then.
+/// Returns whether a command turned out to continue a long text that Telegram had split: a stored row has absorbed its message. Update
+/// ids alone don't prove that, since they start over now and then, so the message ids are compared, too.
 fn is_rest(tx: &Transaction<'_>, bot_id: i64, command: &Ordered) -> Result<bool> {
     let is_rest = tx
         .prepare(

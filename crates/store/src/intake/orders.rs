@@ -18,8 +18,8 @@ use crate::{
     steps,
 };
 
-/// The maximum number of answers that wait for one chat; further answers are left out, so that a flood of commands doesn't keep the chat
-/// busy long after. The orders are carried out all the same.
+/// The maximum number of answers that wait for one chat; further answers are left out, so that a flood of commands doesn't fill the
+/// chat long afterwards. The orders are carried out all the same.
 const MAX_ANSWERS_WAITING: i64 = 20;
 /// The text in place of the answers left out, planned only if no such text is waiting.
 const TOO_MANY: &str = "That's more than I can answer at once, so I'm leaving out some answers. I still carry out \
@@ -66,7 +66,7 @@ pub enum Order {
     RemoveRule(String),
     /// The answer shows these tasks, numbered from 1.
     ShowTasks(Vec<ShownTask>),
-    /// Leaves the earlier conversation of the answer's chat or topic out of all later openings.
+    /// Starts the answer's chat or topic afresh: new cycles aren't shown its earlier conversation.
     BeginAfresh,
     /// Keeps the chat on this machine, or lets it use the cloud again.
     KeepLocal {
@@ -110,7 +110,7 @@ pub struct Ordered {
 }
 
 impl<S: WriteStore> Inbox<S> {
-    /// Carries out an order by this machine's person, without an answer.
+    /// Carries out the order of a person at this machine, without an answer.
     pub fn carry_out_order(&mut self, order: &Order, now: DateTime<Utc>) -> Result<()> {
         let here = NewOutgoing { chat: ChatRef::TERMINAL, ..NewOutgoing::default() };
         self.0.write(|tx| carry_out(tx, order, &here, now))
@@ -128,7 +128,7 @@ pub(crate) enum AnswerState {
 /// Plans the answer and carries out the order; `None` if the command is a repeat.
 pub(crate) fn accept_order(tx: &Transaction<'_>, ordered: &Ordered, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
     let answer = match &ordered.order {
-        Some(Order::RemoveRule(_)) => planned::leave_out(tx, &ordered.answer, now)?.map(|()| AnswerState::LeftOut),
+        Some(Order::RemoveRule(_)) => planned::store_unsent(tx, &ordered.answer, now)?.map(|()| AnswerState::LeftOut),
         _ => plan_answer(tx, &ordered.answer, now)?,
     };
     if answer.is_some()
@@ -144,7 +144,7 @@ pub(crate) fn accept_order(tx: &Transaction<'_>, ordered: &Ordered, now: DateTim
 fn plan_answer(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<Option<AnswerState>> {
     let (waiting, is_notice_waiting) = attempts::answers_waiting(tx, answer.chat, TOO_MANY)?;
     if is_notice_waiting {
-        return Ok(planned::leave_out(tx, answer, now)?.map(|()| AnswerState::LeftOut));
+        return Ok(planned::store_unsent(tx, answer, now)?.map(|()| AnswerState::LeftOut));
     }
     let too_many = || NewOutgoing { text: TOO_MANY.to_owned(), ..answer.clone() };
     let answer = if waiting < MAX_ANSWERS_WAITING {

@@ -1,4 +1,4 @@
-//! The state of polling: the last completed poll, and the gaps too long for the channel to keep all messages.
+//! The state of polling: the time of the last completed poll. After a long gap the channel may have dropped messages.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// The time Telegram keeps an unfetched message.
+/// How long Telegram keeps a message that no poll has fetched.
 pub const KEPT_BY_CHANNEL: TimeDelta = TimeDelta::hours(24);
 
 impl<S: ReadStore> Inbox<S> {
@@ -28,8 +28,8 @@ impl<S: ReadStore> Inbox<S> {
 }
 
 impl<S: WriteStore> Inbox<S> {
-    /// Records a completed poll. If the last poll is longer ago than the channel keeps messages, `notices` gets that time and the chats
-    /// ever heard from; its texts are planned in the same transaction. Returns their rows.
+    /// Records a completed poll. If the channel may have dropped messages since the last poll, calls `notices` with the time of that poll
+    /// and all known chats, plans the messages that it returns in the same transaction, and returns their rows.
     ///
     /// Waits for the disk only if there are notices: a time lost in a power cut is recorded again a minute later.
     pub fn record_poll(
@@ -61,7 +61,7 @@ impl<S: WriteStore> Inbox<S> {
         }
     }
 
-    /// Records that another machine polled the channel until `at`, in its turn before this machine's, so that this is no gap.
+    /// Records that another machine polled the channel until `at`, so that this machine, which takes over, sees no gap.
     pub fn heard_elsewhere(&mut self, bot_id: i64, at: DateTime<Utc>) -> Result<()> {
         self.0.write_relaxed(|tx| {
             tx.execute(
@@ -76,7 +76,7 @@ impl<S: WriteStore> Inbox<S> {
     }
 }
 
-/// The chats from which a message or a command ever came.
+/// The chats that have ever sent a message or a command.
 fn list_known_chats(tx: &Transaction<'_>) -> Result<BTreeSet<ChatRef>> {
     let mut statement = tx.prepare(
         "SELECT CAST(chat_id AS BIGINT) FROM incoming_messages

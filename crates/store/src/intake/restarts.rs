@@ -27,7 +27,7 @@ impl<S: WriteStore> Maintenance<S> {
             return Ok(Vec::new());
         }
         self.0.write(|tx| {
-            let mut told = Vec::new();
+            let mut rows = Vec::new();
             for (id, chat, thread_id) in open {
                 tx.execute("UPDATE restarts SET told_at = ?2 WHERE id = ?1", (id, format_rfc3339(now)))?;
                 let message = NewOutgoing {
@@ -39,9 +39,9 @@ impl<S: WriteStore> Maintenance<S> {
                     key: Some(format!("restart/{id}")),
                     ..NewOutgoing::default()
                 };
-                told.extend(planned::insert(tx, &message, now)?);
+                rows.extend(planned::insert(tx, &message, now)?);
             }
-            Ok(told)
+            Ok(rows)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Terminals: they all are chat 0, and a session identifies a terminal that waits for its answers.
+//! Terminals: all of them are chat 0, and a session identifies a terminal that waits for its answers.
 //!
 //! A text for the terminal counts as delivered once a person was shown it. An answer belongs to the terminal that waits for it. Any other
 //! text may be shown at the next opportunity, or go to the owner's chat instead.
@@ -34,7 +34,7 @@ const SESSION_BYTES: usize = 8;
 const NEW: TimeDelta = TimeDelta::minutes(10);
 
 /// SQL condition: text `o` belongs to no waiting terminal, so any may show it.
-const IS_ANYBODYS: &str = "(o.session IS NULL OR o.session NOT IN (SELECT id FROM sessions))";
+const FOR_ANY_TERMINAL: &str = "(o.session IS NULL OR o.session NOT IN (SELECT id FROM sessions))";
 
 /// A terminal that waits for its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl<S: ReadStore> Terminals<S> {
     pub fn console_unshown(&self, session: Option<&TerminalSession>) -> Result<Vec<(i64, String)>> {
         let sql = format!(
             "SELECT o.id, o.message_text FROM outgoing_messages o
-             WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} AND ({IS_ANYBODYS} OR o.session = ?1)
+             WHERE o.chat_id = 0 AND o.sent_at IS NULL AND {DELIVERABLE} AND ({FOR_ANY_TERMINAL} OR o.session = ?1)
              ORDER BY o.id"
         );
         let mut statement = self.0.conn().prepare(&sql)?;
@@ -144,7 +144,7 @@ impl<S: ReadStore> Terminals<S> {
     pub fn to_notify(&self, owner_chat: ChatRef, now: DateTime<Utc>) -> Result<Vec<(i64, String)>> {
         let sql = format!(
             "SELECT o.id, o.message_text FROM outgoing_messages o
-             WHERE o.notified_at IS NULL AND {DELIVERABLE} AND {IS_ANYBODYS}
+             WHERE o.notified_at IS NULL AND {DELIVERABLE} AND {FOR_ANY_TERMINAL}
                AND (o.chat_id = 0 AND o.sent_at IS NULL OR o.chat_id != 0 AND o.channel = '{TERMINAL}' AND o.created_at >= ?1)
              UNION
              SELECT o.id, o.message_text FROM outgoing_messages o
@@ -275,7 +275,7 @@ impl Terminals<&mut FencedStore<'_>> {
 
 fn for_owner() -> String {
     format!(
-        "o.chat_id = 0 AND o.sent_at IS NULL AND o.kind != '{}' AND {DELIVERABLE} AND {IS_ANYBODYS}",
+        "o.chat_id = 0 AND o.sent_at IS NULL AND o.kind != '{}' AND {DELIVERABLE} AND {FOR_ANY_TERMINAL}",
         OutgoingKind::Approval.as_str()
     )
 }

@@ -1,5 +1,5 @@
-//! A yes or no typed by the owner. It answers the only open question, unless another message of ours came in between. A risky action
-//! needs the button.
+//! A yes or no typed by the owner. It answers the only open question, unless the assistant sent another message in between. A risky
+//! action needs the button.
 //!
 //! The order of question and answer comes from the channel: from the growing message ids of a private chat, and from the channel's dates
 //! of both messages. Our own clock may differ from the channel's. A question with an unknown date needs the button.
@@ -22,15 +22,15 @@ use crate::{
 /// The reply if a typed yes answers a risky question.
 const WANTS_THE_BUTTON: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. To allow it, tap the button under the question.";
 
-/// The same reply on this machine.
+/// The same reply at the terminal or on the page.
 const WANTS_A_COMMAND: &str = "This one is risky, so a typed yes isn't enough, and nothing was done. `wake approvals list` shows it. To allow it, run `wake approvals approve` with its number, or use its button on the page.";
 /// The reply if several questions are open.
 const WHICH_QUESTION: &str = "Several questions are open, so nothing was decided. `wake approvals list` shows them, and `wake approvals approve` takes their numbers. If they belong to one task, say yes to all.";
 
 /// The result of a message that answered a question.
 pub(crate) struct TypedAnswer {
-    /// The row of the reply; `None` if the reply was planned before.
-    pub(crate) said: Option<i64>,
+    /// The row of the reply; `None` if an earlier delivery of the message planned it.
+    pub(crate) reply_row: Option<i64>,
     /// Whether the answer decided the question.
     pub(crate) has_decided: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) fn process_typed_answer(
     };
     let key = format!("typed/{bot_id}/{update_id}");
     if is_key_used(tx, &key)? {
-        return Ok(Some(TypedAnswer { said: None, has_decided: false }));
+        return Ok(Some(TypedAnswer { reply_row: None, has_decided: false }));
     }
     let questions = open_questions(tx, (owner, message_id), is_for_all(&message.text), now)?;
     // fault: typed-yes-counts-older
@@ -92,7 +92,7 @@ pub(crate) fn process_typed_answer(
         reply_to: Some(message_id),
         ..NewOutgoing::default()
     };
-    Ok(Some(TypedAnswer { said: planned::insert(tx, &answer, now)?, has_decided: !wants_button }))
+    Ok(Some(TypedAnswer { reply_row: planned::insert(tx, &answer, now)?, has_decided: !wants_button }))
 }
 
 /// Decides a question as its button would.
@@ -146,12 +146,12 @@ fn is_for_all(text: &str) -> bool {
 
 impl<S: WriteStore> Terminals<S> {
     /// Processes a yes or no typed on this machine, at a terminal or on the page. It answers the open question there ("to all": all open
-    /// questions of one task), unless a later message of ours intervened. Returns the reply and whether a question was decided; `None` if
-    /// the text is an ordinary message.
+    /// questions of one task), unless the assistant sent a message after it. Returns the reply and whether a question was decided; `None`
+    /// if the text is an ordinary message.
     pub fn answer_at_terminal(&mut self, text: &str, now: DateTime<Utc>) -> Result<Option<(&'static str, bool)>> {
         let Some(answer) = parse_decision(text) else { return Ok(None) };
         self.0.write(|tx| {
-            let open = open_at_terminal(tx, now)?;
+            let open = list_open_here(tx, now)?;
             let (Some(first), Some(last)) = (open.first(), open.last()) else { return Ok(None) };
             // An earlier reply that decided nothing doesn't count as intervening.
             let sql = "SELECT EXISTS (SELECT 1 FROM outgoing_messages WHERE chat_id = 0 AND id > ?1
@@ -187,7 +187,7 @@ struct OpenHere {
     outgoing: i64,
 }
 
-fn open_at_terminal(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<Vec<OpenHere>> {
+fn list_open_here(tx: &Transaction<'_>, now: DateTime<Utc>) -> Result<Vec<OpenHere>> {
     let sql = "SELECT a.id, a.cycle_id, a.risk NOT IN ('safe', 'caution'), a.outgoing_id
          FROM approvals a JOIN outgoing_messages o ON o.id = a.outgoing_id
          WHERE a.chat_id = 0 AND a.state = 'pending' AND a.expires_at > ?1 AND o.sent_at IS NOT NULL ORDER BY a.id";
@@ -204,7 +204,7 @@ fn is_key_used(tx: &Transaction<'_>, key: &str) -> Result<bool> {
 }
 
 /// The questions that the message answers: the only open question in the chat, or with `is_for_all` all open questions, if they belong to
-/// one task. Empty unless all were asked before the message, with no other message of ours in between.
+/// one task. Empty unless all were asked before the message, and the assistant sent nothing else in between.
 fn open_questions(
     tx: &Transaction<'_>,
     (chat, message_id): (ChatRef, i64),

@@ -260,7 +260,7 @@ impl Jobs<&mut FencedStore<'_>> {
 }
 
 /// Records the cycle that works on a run.
-pub(crate) fn take_up(tx: &Transaction<'_>, run: i64, cycle: &str) -> Result<()> {
+pub(crate) fn record_cycle_of_run(tx: &Transaction<'_>, run: i64, cycle: &str) -> Result<()> {
     tx.execute("UPDATE job_runs SET cycle_id = ?2 WHERE id = ?1 AND state = 'open'", (run, cycle))?;
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! `/new`: the point from which the openings of a chat, or of a topic in it, include the conversation. Earlier words stay searchable.
+//! `/new`: starts a chat, or a topic in it, afresh. New cycles are shown only the conversation after this point; search still finds what
+//! came before.
 
 use chrono::{DateTime, Utc};
 
@@ -14,26 +15,26 @@ use crate::{
     steps::{EarlierStart, SettingBefore},
 };
 
-/// The point where a chat was started afresh.
+/// The point at which a person started a chat afresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreshStart {
     /// The last earlier message; 0 if there is none.
     pub incoming_id: i64,
-    /// The last earlier text of ours.
+    /// The assistant's last earlier message.
     pub outgoing_id: i64,
     /// The time; `None` if unreadable.
     pub at: Option<DateTime<Utc>>,
 }
 
 impl FreshStart {
-    /// Returns whether an exchange is older than this point.
+    /// Returns whether this point comes after an exchange.
     pub fn is_after(&self, exchange: &Exchange) -> bool {
         exchange.row <= if exchange.from.is_some() { self.incoming_id } else { self.outgoing_id }
     }
 }
 
 impl<S: ReadStore> Inbox<S> {
-    /// The latest fresh start of a chat, or of this topic of it.
+    /// The latest fresh start of a chat, or of a topic in it.
     pub fn fresh_start(&self, chat: ChatRef, thread_id: Option<i64>) -> Result<Option<FreshStart>> {
         let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
         let read = |row: &sql::Row<'_>| {
@@ -47,7 +48,7 @@ impl<S: ReadStore> Inbox<S> {
         Ok(self.0.conn().prepare(sql)?.query_row(place, read).optional()?)
     }
 
-    /// Our texts since then from cycles that answer only older messages: those cycles were already at work.
+    /// The assistant's messages after the fresh start that answer only earlier messages: their cycles had started before it.
     pub fn answers_to_the_past(&self, start: FreshStart, chat: ChatRef) -> Result<Vec<i64>> {
         let sql = "SELECT id FROM outgoing_messages o WHERE chat_id = ?1 AND id > ?2
              AND (SELECT max(message_id) FROM taken_up t WHERE t.cycle_id = o.cycle_id) <= ?3";
@@ -56,7 +57,8 @@ impl<S: ReadStore> Inbox<S> {
         Ok(read.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// Filters rows, of people or of ours, to those of a chat before its fresh start.
+    /// Keeps the rows that belong to the chat and precede its fresh start. `is_ours` tells whether the rows are the assistant's messages or
+    /// people's.
     pub fn filter_old_rows(&self, start: FreshStart, chat: ChatRef, is_ours: bool, rows: &[i64]) -> Result<Vec<i64>> {
         let last = if is_ours { start.outgoing_id } else { start.incoming_id };
         let old: Vec<i64> = rows.iter().copied().filter(|row| *row <= last).collect();
@@ -64,12 +66,12 @@ impl<S: ReadStore> Inbox<S> {
             return Ok(old);
         }
         let rows = SpokenRows::These(&old);
-        let said = if is_ours { self.list_own_messages(rows)? } else { self.said_by_people(rows)? };
-        Ok(said.into_iter().filter(|spoken| spoken.chat == chat).map(|spoken| spoken.row).collect())
+        let messages = if is_ours { self.list_own_messages(rows)? } else { self.said_by_people(rows)? };
+        Ok(messages.into_iter().filter(|spoken| spoken.chat == chat).map(|spoken| spoken.row).collect())
     }
 }
 
-/// The latest fresh start at the place of a command's answer.
+/// The latest fresh start of the chat or topic in which a command is answered.
 pub(crate) fn read_earlier_start(tx: &Transaction<'_>, answer: &NewOutgoing) -> Result<SettingBefore> {
     let (chat, thread_id) = (answer.chat, answer.thread_id.unwrap_or(0));
     let sql = "SELECT incoming_id, outgoing_id, at FROM fresh_starts WHERE chat_id = ?1 AND thread_id = ?2";
@@ -79,8 +81,8 @@ pub(crate) fn read_earlier_start(tx: &Transaction<'_>, answer: &NewOutgoing) -> 
     Ok(SettingBefore::Fresh { chat, thread_id, was })
 }
 
-/// Restores the earlier fresh start of a place.
-pub(crate) fn put_back(
+/// Restores the earlier fresh start of a chat or topic.
+pub(crate) fn restore_start(
     tx: &Transaction<'_>,
     (chat, thread_id): (ChatRef, i64),
     was: Option<&EarlierStart>,
@@ -95,7 +97,8 @@ pub(crate) fn put_back(
     Ok(())
 }
 
-/// Starts the place of a command's answer afresh. Messages after the command in its batch are stored already, and count as new.
+/// Starts the chat or topic in which a command is answered afresh. Messages after the command in the same batch are already stored; they
+/// count as new.
 pub(crate) fn begin_fresh_start(tx: &Transaction<'_>, answer: &NewOutgoing, now: DateTime<Utc>) -> Result<()> {
     tx.execute(
         "INSERT INTO fresh_starts (chat_id, thread_id, incoming_id, outgoing_id, at) VALUES (?1, ?2,

@@ -58,7 +58,7 @@ pub enum PartOf {
 
 /// The result of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum UpdateEffect {
     /// A new row.
     Stored(i64),
     /// A change of a queued row.
@@ -82,9 +82,9 @@ pub(crate) fn process_message(
     bot_id: i64,
     message: &NewIncoming,
     now: DateTime<Utc>,
-) -> Result<Taken> {
+) -> Result<UpdateEffect> {
     if is_known(tx, bot_id, message)? {
-        return Ok(Taken::Nothing);
+        return Ok(UpdateEffect::Nothing);
     }
     let earlier = match &message.part_of {
         Some(PartOf::Album(album)) => find_album_holder(tx, bot_id, message, album)?,
@@ -95,33 +95,38 @@ pub(crate) fn process_message(
         // fault: part-comes-late-changes
         Some(row) if row.is_open && has_room(tx, row.row, message)? => {
             join_part(tx, bot_id, row.row, message, now)?;
-            Ok(Taken::Changed)
+            Ok(UpdateEffect::Changed)
         }
         Some(_) => {
             let late = NewIncoming { kind: CONTINUATION.to_owned(), ..message.clone() };
             insert_row(tx, bot_id, &late, now)
         }
-        None if message.part_of == Some(PartOf::Rest) => Ok(Taken::Nothing),
+        None if message.part_of == Some(PartOf::Rest) => Ok(UpdateEffect::Nothing),
         None if message.is_only_part => {
             overheard::save_message(tx, bot_id, message, now)?;
-            Ok(Taken::Nothing)
+            Ok(UpdateEffect::Nothing)
         }
         None => insert_row(tx, bot_id, message, now),
     }
 }
 
 /// Processes a new version of a message.
-pub(crate) fn process_edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
+pub(crate) fn process_edit(
+    tx: &Transaction<'_>,
+    bot_id: i64,
+    edit: &NewIncoming,
+    now: DateTime<Utc>,
+) -> Result<UpdateEffect> {
     if is_known(tx, bot_id, edit)? {
-        return Ok(Taken::Nothing);
+        return Ok(UpdateEffect::Nothing);
     }
     let Some(holder) = find_holder(tx, bot_id, edit)? else {
         let anew = NewIncoming { part_of: None, ..edit.clone() };
-        return if edit.is_only_part { Ok(Taken::Nothing) } else { insert_row(tx, bot_id, &anew, now) };
+        return if edit.is_only_part { Ok(UpdateEffect::Nothing) } else { insert_row(tx, bot_id, &anew, now) };
     };
     let new_files = new_files(tx, edit)?;
     if holder.words == edit.text && new_files.is_empty() {
-        return Ok(Taken::Nothing);
+        return Ok(UpdateEffect::Nothing);
     }
     if holder.is_open {
         record_words(tx, bot_id, holder.row, edit)?;
@@ -129,7 +134,7 @@ pub(crate) fn process_edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming
             attachments::replace_files(tx, holder.row, edit.channel_message_id, &edit.attachments, now)?;
             attachments::insert(tx, holder.row, edit.channel_message_id, &new_files)?;
         }
-        tell_anew(tx, holder.row)?;
+        rebuild_text(tx, holder.row)?;
         // The present model may be able to answer the message now. A text that became a file isn't the sender's own words any more, which
         // `kind` records; with several parts, a part that is still text says nothing about the others.
         tx.prepare(
@@ -141,7 +146,7 @@ pub(crate) fn process_edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming
              WHERE id = ?1",
         )?
         .execute((holder.row, &edit.raw, &edit.kind, ALBUM, CONTINUATION, CORRECTION))?;
-        return Ok(Taken::Changed);
+        return Ok(UpdateEffect::Changed);
     }
     let correction = NewIncoming {
         kind: CORRECTION.to_owned(),
@@ -154,25 +159,25 @@ pub(crate) fn process_edit(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming
     if let Some(row) = row {
         record_words(tx, bot_id, row, edit)?;
     }
-    Ok(row.map_or(Taken::Nothing, Taken::Stored))
+    Ok(row.map_or(UpdateEffect::Nothing, UpdateEffect::Stored))
 }
 
 /// Inserts a row. Records the message's own words if the row's text will grow beyond them, for example by a transcript.
-fn insert_row(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<Taken> {
+fn insert_row(tx: &Transaction<'_>, bot_id: i64, message: &NewIncoming, now: DateTime<Utc>) -> Result<UpdateEffect> {
     let Some(row) = queue::insert(tx, Some(bot_id), message, now)? else {
-        return Ok(Taken::Nothing);
+        return Ok(UpdateEffect::Nothing);
     };
     let is_late = message.kind == CONTINUATION;
     if is_late || !message.attachments.is_empty() {
         record_words(tx, bot_id, row, message)?;
     }
     if is_late {
-        tell_anew(tx, row)?;
+        rebuild_text(tx, row)?;
     }
     if may_continue(message) {
         hold_row(tx, row, message.chat, now)?;
     }
-    Ok(Taken::Stored(row))
+    Ok(UpdateEffect::Stored(row))
 }
 
 /// Adds a message to a row as a part.
@@ -191,7 +196,7 @@ fn join_part(tx: &Transaction<'_>, bot_id: i64, row: i64, message: &NewIncoming,
              raw = COALESCE(raw || '\n', '') || COALESCE(?5, ''), held_for = NULL WHERE id = ?1",
     )?
     .execute((row, CONTINUATION, ALBUM, message.sent_at.map(format_rfc3339), &message.raw))?;
-    tell_anew(tx, row)?;
+    rebuild_text(tx, row)?;
     if may_continue(message) { hold_row(tx, row, message.chat, now) } else { Ok(()) }
 }
 
@@ -289,7 +294,7 @@ fn count_units(text: &str) -> usize {
 /// The row that holds a message now, and the message's present words: the newest among its own row and its corrections. A further part
 /// may have joined a row that returned to the queue.
 fn find_holder(tx: &Transaction<'_>, bot_id: i64, edit: &NewIncoming) -> Result<Option<Holder>> {
-    let may_be_told = format!("{} OR {}", may_change(), is_put_aside());
+    let may_be_told = format!("{} OR {}", may_change(), is_on_hold());
     let sql = format!(
         "SELECT m.id, {may_be_told}, u.words FROM message_updates u JOIN incoming_messages m ON m.id = u.message_id
          WHERE u.chat_id = ?1 AND u.channel_message_id = ?2 AND m.bot_id = ?3 ORDER BY m.id DESC, u.id DESC LIMIT 1"
@@ -314,7 +319,7 @@ pub(crate) fn may_change() -> String {
 
 /// SQL condition: row `m` is on hold until a person retries it. An edit then updates its words; it stays on hold, and accepts no further
 /// parts.
-fn is_put_aside() -> String {
+fn is_on_hold() -> String {
     format!("m.processed = 1 AND COALESCE(m.outcome, '') IN {PUT_ASIDE}")
 }
 
@@ -352,7 +357,7 @@ fn new_files(tx: &Transaction<'_>, edit: &NewIncoming) -> Result<Vec<NewAttachme
 }
 
 /// Rebuilds a row's text from its messages' present words.
-fn tell_anew(tx: &Transaction<'_>, row: i64) -> Result<()> {
+fn rebuild_text(tx: &Transaction<'_>, row: i64) -> Result<()> {
     let (kind, is_album, has_files): (String, bool, bool) = tx
         .prepare(
             "SELECT kind, album IS NOT NULL,

@@ -247,7 +247,7 @@ impl<S: ReadStore> Inbox<S> {
         self.put_aside(MessageOutcome::Undone)
     }
 
-    /// The messages closed because their time is over, oldest first.
+    /// The messages put on hold because the time that they are about has passed, oldest first.
     pub fn stale_letters(&self) -> Result<Vec<Incoming>> {
         self.put_aside(MessageOutcome::Stale)
     }
@@ -442,7 +442,7 @@ pub(crate) fn insert(
 }
 
 /// Undoes the removal of a message from the queue: it waits again, or returns to its earlier outcome. `false` if the row is gone.
-pub(crate) fn put_back(tx: &Transaction<'_>, id: i64, was: Option<&str>) -> Result<bool> {
+pub(crate) fn undo_removal(tx: &Transaction<'_>, id: i64, was: Option<&str>) -> Result<bool> {
     let Some(was) = was else { return requeue_message(tx, id) };
     let sql = "UPDATE incoming_messages SET outcome = ?2 WHERE id = ?1 AND outcome = 'dropped'";
     Ok(tx.execute(sql, (id, was))? == 1)
@@ -513,7 +513,7 @@ pub(crate) fn fail_messages(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now:
 }
 
 /// Makes messages dead letters at once, because a retry is useless.
-pub(crate) fn put_on_hold(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
+pub(crate) fn make_dead_letters(tx: &Transaction<'_>, ids: &[i64], cycle: &str, now: DateTime<Utc>) -> Result<()> {
     for id in ids {
         count_failure(tx, *id, cycle, now)?;
     }

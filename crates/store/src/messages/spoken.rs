@@ -1,4 +1,5 @@
-//! The conversation, both ways, for the memory's index: read in order of arrival, with a marker of later changes.
+//! The messages of people and of the assistant, for the memory's index. The index reads them in order of arrival; a counter tells it of
+//! later changes.
 
 use chrono::{DateTime, Utc};
 
@@ -11,10 +12,10 @@ use crate::{
     sql::{self, OptionalExtension as _, Row, Transaction},
 };
 
-/// The counter of changes to earlier messages: rewritten or forgotten.
+/// The counter of changes to earlier messages, such as edits and forgotten messages.
 const CHANGED: &str = "said_changed";
 
-/// Counts a change of a message's words, if an index may hold the old words because the message was settled once.
+/// Counts a change to a message's text. Messages that were never settled don't count: no index holds their old text.
 pub(crate) fn note_message_change(tx: &Transaction<'_>, message: i64) -> Result<()> {
     tx.prepare(
         "INSERT INTO counters (name, n) SELECT ?1, 1 FROM incoming_messages WHERE id = ?2 AND (processed = 1 OR asked_again = 1)
@@ -27,7 +28,7 @@ pub(crate) fn note_message_change(tx: &Transaction<'_>, message: i64) -> Result<
 /// A message by a person or the assistant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spoken {
-    /// The row, in `outgoing_messages` for our texts, else in `incoming_messages`.
+    /// The row: in `outgoing_messages` if the assistant wrote it, else in `incoming_messages`.
     pub row: i64,
     /// The chat.
     pub chat: ChatRef,
@@ -43,7 +44,7 @@ pub struct Spoken {
     pub wake: Option<String>,
     /// Whether the message is final: a message that has left the queue, an answer that was sent.
     pub is_settled: bool,
-    /// Whether search may find it. Excludes queued, withdrawn and undone messages, and texts that only quote things kept elsewhere.
+    /// Whether search may find it. Excludes queued, withdrawn and undone messages, and texts that only quote what search finds elsewhere.
     pub is_findable: bool,
 }
 
@@ -53,7 +54,7 @@ const REMEMBERED: &str = "Remembered “";
 /// The rows to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpokenRows<'a> {
-    /// The rows after a row, at most so many.
+    /// The rows after this row, up to this number.
     After(i64, usize),
     /// Exactly these rows.
     These(&'a [i64]),
@@ -93,7 +94,7 @@ impl<S: ReadStore> Inbox<S> {
         self.read_spoken_rows(columns, rows, |row| {
             let (text, at) = (read_text(row, 2)?, read_optional_text(row, 3)?.as_deref().and_then(parse_time));
             let lower = text.to_lowercase();
-            // A fact told again after the undo may be quoted again.
+            // If the person states the fact again after the undo, messages may quote it again.
             let quotes_undone = undone.iter().any(|(fact, undone_at)| at <= *undone_at && lower.contains(fact));
             Ok(Spoken {
                 row: row.get(0)?,
@@ -154,7 +155,7 @@ impl<S: ReadStore> Inbox<S> {
         Ok(self.0.store().read_counter(CHANGED)?.saturating_add(taken_back))
     }
 
-    /// The arrival time of a message, to check that an index was made from this database.
+    /// The arrival time of a message. The index compares it to check that it was made from this database.
     pub fn time_of_message(&self, row: i64) -> Result<Option<String>> {
         let mut statement = self.0.conn().prepare("SELECT received_at FROM incoming_messages WHERE id = ?1")?;
         Ok(statement.query_row([row], |row| read_optional_text(row, 0)).optional()?.flatten())
@@ -162,7 +163,7 @@ impl<S: ReadStore> Inbox<S> {
 }
 
 impl<S: WriteStore> Inbox<S> {
-    /// Counts a change of earlier messages, so that the index is updated.
+    /// Counts a change to earlier messages, so that the index updates itself.
     pub fn note_spoken_change(&mut self) -> Result<()> {
         self.0.write(|tx| {
             tx.execute(

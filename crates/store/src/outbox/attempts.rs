@@ -213,7 +213,7 @@ impl<S: ReadStore> Outbox<S> {
             let since = text(4)?.as_deref().and_then(parse_time);
             let why = match (is_sender_alive, is_overdue(since, now)) {
                 (false, _) => "the sender died while sending",
-                (true, true) => "the sender never wrote down what became of it",
+                (true, true) => "the sender never recorded the outcome",
                 (true, false) => return Ok(None),
             };
             Ok(Some(LostAttempt { outgoing_id: row.get(0)?, part: row.get(1)?, attempts: row.get(2)?, why }))
@@ -442,8 +442,8 @@ fn claim_next_part(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: Dat
     Ok(claimed)
 }
 
-/// Marks a message's last part as arrived, as its person's reaction shows, so that it is never sent again.
-pub(crate) fn has_come(
+/// Marks a message's last part as arrived, because a person's press of its button proves it, so that it is never sent again.
+pub(crate) fn record_arrival(
     tx: &Transaction<'_>,
     outgoing_id: i64,
     channel_message_id: i64,

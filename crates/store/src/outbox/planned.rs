@@ -22,7 +22,7 @@ const FILE_FROM_PARTS: usize = 4;
 pub(super) const WHOLE: &str = "answer.md";
 
 /// Stores a message that is never sent, for its key; `None` if the key was already told.
-pub(crate) fn leave_out(
+pub(crate) fn store_unsent(
     tx: &Transaction<'_>,
     message: &NewOutgoing,
     now: DateTime<Utc>,

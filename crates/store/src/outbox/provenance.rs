@@ -37,8 +37,8 @@ pub(crate) fn find_outgoing_authors(tx: &Transaction<'_>, message: &NewOutgoing)
     }
     let Some(cycle) = message.cycle_id.as_deref() else { return Ok(outside) };
     // fault: guest-lets-owner-told
-    let said = find_foreign_chat(tx, cycle, message.chat)?;
-    let origins: Vec<String> = outside.into_iter().chain(said).chain(find_cycle_authors(tx, cycle)?).collect();
+    let foreign_chat = find_foreign_chat(tx, cycle, message.chat)?;
+    let origins: Vec<String> = outside.into_iter().chain(foreign_chat).chain(find_cycle_authors(tx, cycle)?).collect();
     Ok((!origins.is_empty()).then(|| origins.join(", ")))
 }
 

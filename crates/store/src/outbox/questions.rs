@@ -21,7 +21,7 @@ pub fn is_long(action: &str, named: &BoundFiles, reasons: &[String]) -> bool {
     chars(action) + of_files + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
 }
 
-/// The question of a message's part, with its file if it is long. Only the last part of an open question has one.
+/// The question to show with a part of a message, with its file if it is long. Only the last part of an open question shows it.
 pub(crate) fn find_question(
     tx: &Transaction<'_>,
     outgoing_id: i64,
@@ -45,7 +45,7 @@ pub(crate) fn find_question(
     .optional()
 }
 
-/// The question of a message that shows a rule, until answered.
+/// The question to show with a proposed rule, until it is answered.
 pub(crate) fn find_rule_question(
     tx: &Transaction<'_>,
     outgoing_id: i64,
@@ -59,7 +59,7 @@ pub(crate) fn find_rule_question(
     .optional()
 }
 
-/// The question of a reminder's part: only the last part has one, until answered.
+/// The question to show with a part of a reminder: only the last part shows it, until it is answered.
 pub(crate) fn find_reminder_question(
     tx: &Transaction<'_>,
     outgoing_id: i64,
@@ -74,7 +74,7 @@ pub(crate) fn find_reminder_question(
     .optional()
 }
 
-/// The question of a nudge's part: only the last part has one, until answered.
+/// The question to show with a part of a nudge: only the last part shows it, until it is answered.
 pub(crate) fn find_nudge_question(
     tx: &Transaction<'_>,
     outgoing_id: i64,
@@ -88,8 +88,8 @@ pub(crate) fn find_nudge_question(
     Ok((!answers.is_empty()).then_some(Question::Nudge { outgoing_id, answers }))
 }
 
-/// The possible answers to a nudge, in the order of its buttons; empty once answered. A nudge with untrusted text offers no
-/// repetition, which would look like the person's own reminder.
+/// The possible answers to a nudge, in the order of its buttons; empty once answered. A nudge with untrusted text can't be
+/// repeated, because the repetition would look like the person's own reminder.
 pub(crate) fn nudge_answers(tx: &Transaction<'_>, outgoing_id: i64) -> sql::QueryResult<Vec<NudgeAnswer>> {
     let offers = tx
         .prepare(

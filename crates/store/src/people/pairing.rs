@@ -218,11 +218,11 @@ pub(crate) fn pair_sender(
         (who.user_id, &who.name, format_rfc3339(now), bot_id),
     )?;
     tx.execute("DELETE FROM unpaired WHERE user_id = ?1", [who.user_id])?;
-    let mut said = Vec::new();
+    let mut rows = Vec::new();
     for message in &who.words {
-        said.extend(planned::insert(tx, message, now)?);
+        rows.extend(planned::insert(tx, message, now)?);
     }
-    Ok(Some(said))
+    Ok(Some(rows))
 }
 
 /// Counts wrong codes against all open ones.

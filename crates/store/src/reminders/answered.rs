@@ -114,13 +114,13 @@ pub(crate) fn record_tap(
         (outgoing_id, message_id, answer.name(), format_rfc3339(now), again_at),
     )?;
     if n == 1 {
-        again.iter().try_for_each(|reminder| set_again(tx, reminder, now))?;
+        again.iter().try_for_each(|reminder| set_postponed(tx, reminder, now))?;
     }
     Ok(n == 1)
 }
 
 /// Sets a reminder postponed by a button, as an undoable step.
-pub(super) fn set_again(tx: &Transaction<'_>, reminder: &NewReminder, now: DateTime<Utc>) -> Result<()> {
+pub(super) fn set_postponed(tx: &Transaction<'_>, reminder: &NewReminder, now: DateTime<Utc>) -> Result<()> {
     let did = format!("put off the reminder “{}”", reminder.text);
     let step = steps::record_step(tx, &NewStep { chat: reminder.chat, did, commit: None }, None, now)?;
     rows::insert_reminder(tx, reminder, Some(&step), now)

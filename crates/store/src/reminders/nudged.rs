@@ -75,16 +75,16 @@ pub(crate) fn record_tap(
     let n = tx.execute(
         "UPDATE nudges SET message_id = ?2, answer = ?3, answered_at = ?4, again_at = ?5, is_open = ?6
          WHERE outgoing_id = ?1 AND answer IS NULL",
-        (outgoing_id, message_id, answer.name(), format_rfc3339(now), again_at, is_a_wakes(answer)),
+        (outgoing_id, message_id, answer.name(), format_rfc3339(now), again_at, needs_wake(answer)),
     )?;
     if n == 1 {
-        again.iter().try_for_each(|reminder| answered::set_again(tx, reminder, now))?;
+        again.iter().try_for_each(|reminder| answered::set_postponed(tx, reminder, now))?;
     }
     Ok(n == 1)
 }
 
 /// Returns whether a wake has still to act on an answer; an undo is ordered at once.
-fn is_a_wakes(answer: NudgeAnswer) -> bool {
+fn needs_wake(answer: NudgeAnswer) -> bool {
     matches!(answer, NudgeAnswer::Done | NudgeAnswer::NoMore)
 }
 

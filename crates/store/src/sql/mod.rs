@@ -112,7 +112,7 @@ impl SqlConnection {
         if self.as_sqlite().is_some() { sqlite } else { postgres }
     }
 
-    /// Sets how long to wait for a server that has gone away. A file needs no wait.
+    /// Sets how long to wait for a server that can't be reached. A file needs no wait.
     #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file is never waited for"))]
     pub(crate) fn wait_for_server(&self, patience: Duration) {
         match &self.engine {

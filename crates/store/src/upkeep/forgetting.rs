@@ -3,7 +3,7 @@
 //!
 //! | row that holds the words                                  | effect                                          |
 //! |-----------------------------------------------------------|-------------------------------------------------|
-//! | a finished message, its update, files, quotation          | its words are replaced; from on hold it is dropped |
+//! | a finished message, its update, files, quotation          | its words are replaced; if on hold, it is dropped |
 //! | the name of such a message's sender or first author       | deleted                                         |
 //! | a sent or withdrawn answer                                | its words are replaced                          |
 //! | a finished cycle's journal                                | deleted whole, as when it is old                |
@@ -359,8 +359,8 @@ fn delete_held_words(tx: &Transaction<'_>, held: &HeldInRows, holds: &HoldsWords
     for row in read_rows(tx, "SELECT key FROM handled")?.iter().filter(|row| names_words(row.text(0))) {
         tx.execute("DELETE FROM handled WHERE key = ?1", [row.text(0)])?;
     }
-    let told = "SELECT id, key FROM outgoing_messages WHERE sent_at IS NOT NULL OR taken_back_at IS NOT NULL";
-    for row in read_rows(tx, told)?.iter().filter(|row| names_words(row.text(1))) {
+    let sql = "SELECT id, key FROM outgoing_messages WHERE sent_at IS NOT NULL OR taken_back_at IS NOT NULL";
+    for row in read_rows(tx, sql)?.iter().filter(|row| names_words(row.text(1))) {
         let sql = "UPDATE outgoing_messages SET key = ?2 WHERE id = ?1";
         tx.execute(sql, (row.number(0), format!("{FORGOTTEN_ROW}/{}", row.number(0))))?;
     }

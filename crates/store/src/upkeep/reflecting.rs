@@ -60,8 +60,8 @@ impl<S: ReadStore> Maintenance<S> {
             let at: String = row.get(2)?;
             Ok((row.get(0)?, row.get(1)?, parse_time(&at), row.get(3)?))
         })?;
-        let mut said = rows.collect::<sql::QueryResult<Vec<OwnWords>>>()?;
-        said.reverse();
-        Ok(said)
+        let mut messages = rows.collect::<sql::QueryResult<Vec<OwnWords>>>()?;
+        messages.reverse();
+        Ok(messages)
     }
 }

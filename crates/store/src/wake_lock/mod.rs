@@ -31,8 +31,8 @@ use reveille_base::{
 
 /// The interval between a holder's signs of life.
 pub const BEAT_EVERY: Duration = Duration::from_secs(10);
-/// The time to retry before the lock counts as held, since a mere query holds it for an instant.
-const ASKING: Duration = Duration::from_millis(100);
+/// How long to retry before the lock counts as held, since a mere query holds it for an instant.
+const RETRY_FOR: Duration = Duration::from_millis(100);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 /// The line is padded with blanks to this many bytes and always written in place, so that a longer line needs no more disk space.
@@ -181,7 +181,7 @@ impl WakeLock {
             match fs2::FileExt::try_lock_exclusive(&file) {
                 Ok(()) => break,
                 Err(error) if !is_contended(&error) => return Err(io(error)),
-                Err(_) if begun.elapsed() < ASKING => thread::sleep(PAUSE),
+                Err(_) if begun.elapsed() < RETRY_FOR => thread::sleep(PAUSE),
                 // fault: two-wakes-hold-lock
                 Err(_) => return Err(LockError::Held(read_holder(path).map(Box::new))),
             }
@@ -242,7 +242,7 @@ impl Inside {
         if let Some(holder) = self.lock_line().as_mut() {
             holder.alive_at_s = Some(awake.as_secs());
             if let Err(error) = self.write_line(holder) {
-                tracing::warn!(%error, "the wake lock could not show life");
+                tracing::warn!(%error, "couldn't write a sign of life to the wake lock");
             }
         }
     }
@@ -250,12 +250,12 @@ impl Inside {
     /// Overwrites the line in one write. Only an empty or a foreign file is shorter than the line.
     fn write_line(&self, holder: &Holder) -> std::io::Result<()> {
         let mut bytes = serde_json::to_vec(holder)?;
-        let there = self.file.metadata()?.len();
-        if there > MAX_LINE_BYTES {
+        let length = self.file.metadata()?.len();
+        if length > MAX_LINE_BYTES {
             self.file.set_len(0)?;
         }
-        let there = usize::try_from(there.min(MAX_LINE_BYTES)).unwrap_or(0);
-        bytes.resize(bytes.len().max(there).max(LINE_BYTES), b' ');
+        let length = usize::try_from(length.min(MAX_LINE_BYTES)).unwrap_or(0);
+        bytes.resize(bytes.len().max(length).max(LINE_BYTES), b' ');
         self.file.write_all_at(&bytes, 0)
     }
 }
@@ -453,7 +453,7 @@ mod tests {
         let asking = File::open(&path).unwrap();
         fs2::FileExt::lock_shared(&asking).unwrap();
         let asker = thread::spawn(move || {
-            thread::sleep(ASKING / 4);
+            thread::sleep(RETRY_FOR / 4);
             drop(asking);
         });
         acquire(&path).unwrap();

@@ -18,8 +18,8 @@ use reveille_base::{
 
 use crate::wake_lock::{self, Holder, LockError, WakeLock};
 
-/// The last watch over a silent holder: if the whole machine was stopped, the next beat is about to come. On Linux an elapsed pause ends
-/// at once; elsewhere the pause may start anew.
+/// How long to wait for one more beat of a silent holder: if the whole machine was stopped, it is about to come. On Linux an elapsed pause
+/// ends at once; elsewhere the pause may start anew.
 const LAST_LOOK: Duration = if cfg!(target_os = "linux") {
     Duration::from_secs(1)
 } else {
@@ -54,7 +54,7 @@ pub fn acquire(path: &Path, lease: Duration) -> Result<TakenLock, LockError> {
         Some(holder) if is_replaceable(path, &holder, lease) => replace_holder(path, *holder),
         line => match find_stopped_holder(path, line.as_deref()) {
             Some(who) if process::end_process(&who, END_BOUND).is_ok() => {
-                tracing::warn!(pid = who.pid, "a wake that was stopped before it said who it is is ended");
+                tracing::warn!(pid = who.pid, "ended a wake that was stopped before it wrote its line");
                 take_freed_lock(
                     path,
                     format!("A wake (pid {}) was stopped before it had begun anything, so I ended it.", who.pid),
@@ -111,7 +111,7 @@ fn is_silent_still(path: &Path, holder: &Holder) -> bool {
 
 fn replace_holder(path: &Path, holder: Holder) -> Result<TakenLock, LockError> {
     let silent_min = holder.measure_silence(clock::read_awake_time()).unwrap_or_default().as_secs() / 60;
-    tracing::warn!(pid = holder.pid, silent_min, "a wake that stopped is ended");
+    tracing::warn!(pid = holder.pid, silent_min, "ended a stopped wake");
     // fault: wake-stood-still-past
     if let Err(error) = process::end_process(&holder.identity(), END_BOUND) {
         return Err(LockError::Stuck { why: error.to_string(), holder: Box::new(holder) });

@@ -111,7 +111,7 @@ pub fn leave_sign(config: &Config, now: DateTime<Utc>) {
         touched => touched.map_err(Into::into),
     };
     if let Err(error) = left {
-        tracing::debug!(%error, "no sign is left that a wake has looked");
+        tracing::debug!(%error, "couldn't leave the sign of a scheduled wake");
     }
 }
 

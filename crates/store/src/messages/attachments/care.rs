@@ -1,4 +1,5 @@
-//! File operations of retention and `health`, fenced under the wake lock. A row outlives its file; its path is cleared.
+//! What retention and `health` need to know of attachments on the disk, and record about them. A row outlives its file: only its path is
+//! cleared. Writes are fenced by the wake lock.
 
 use reveille_base::clock::format_rfc3339;
 
@@ -72,7 +73,7 @@ impl Attachments<&mut FencedStore<'_>> {
         })
     }
 
-    /// Records that files, by their paths below the workspace, are about to be removed.
+    /// Records that files are about to be removed. `paths` are below the workspace.
     pub fn forget_files(&mut self, paths: &[String]) -> Result<()> {
         self.0.write(|tx| {
             tx.execute(

@@ -160,7 +160,7 @@ impl<S: WriteStore> Attachments<S> {
         })
     }
 
-    /// Takes back the attempt of the process `listener`, which was ended on purpose, and makes its recording due again. `false` if that
+    /// Uncounts the attempt of the process `listener`, which was ended on purpose, and makes its recording due again. `false` if that
     /// process had no recording.
     pub fn undo_listener_attempt(&mut self, listener: u32, now: DateTime<Utc>) -> Result<bool> {
         self.0.write(|tx| {

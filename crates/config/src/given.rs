@@ -1,5 +1,5 @@
-//! Settings as given, for viewing and changing them (`setup`). Problems are values here, so that the program can show wrong settings to
-//! a person who corrects them.
+//! The settings as given, so that `setup` can show and change them. Problems are values here, so that a person can see wrong settings and
+//! correct them.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ fn find_process_zone(env: &BTreeMap<String, String>) -> Option<String> {
     named.parse::<Tz>().is_ok().then(|| named.to_owned())
 }
 
-/// The given value and the source of each setting. Not printable, because it holds secrets.
+/// The given value and the source of each setting. Not `Debug`, because it holds secrets.
 pub struct GivenSettings {
     env: BTreeMap<String, String>,
     /// The workspace chosen by the person, which overrides the environment's.
@@ -52,9 +52,9 @@ impl GivenSettings {
         named_file: Option<PathBuf>,
         system_zone: Option<String>,
     ) -> Self {
-        let mut said = Self { env, workspace: None, named_file, system_zone, raw: Raw::default() };
-        said.raw = said.gather_raw(&SettingChanges::new());
-        said
+        let mut given = Self { env, workspace: None, named_file, system_zone, raw: Raw::default() };
+        given.raw = given.gather_raw(&SettingChanges::new());
+        given
     }
 
     fn gather_raw(&self, changes: &SettingChanges) -> Raw {
@@ -67,20 +67,20 @@ impl GivenSettings {
     #[must_use]
     pub fn with_workspace(&self, workspace: &str) -> Self {
         let workspace = Some(workspace.to_owned());
-        let mut said = Self {
+        let mut given = Self {
             env: self.env.clone(),
             workspace,
             named_file: self.named_file.clone(),
             system_zone: self.system_zone.clone(),
             raw: Raw::default(),
         };
-        said.raw = said.gather_raw(&SettingChanges::new());
-        said
+        given.raw = given.gather_raw(&SettingChanges::new());
+        given
     }
 
     /// The value of a setting, including secrets, and its source.
     pub fn get(&self, name: &str) -> Option<(&str, &Source)> {
-        self.raw.get(name).map(|said| (said.value.as_str(), &said.source))
+        self.raw.get(name).map(|given| (given.value.as_str(), &given.source))
     }
 
     /// Returns true if the environment sets this value, which overrides the file.
@@ -129,8 +129,8 @@ impl GivenSettings {
         Ok(config)
     }
 
-    /// Resolves the settings with these changes, leaves out the wrong ones, and returns their problems. The settings are `None` if they
-    /// can't be resolved even so.
+    /// Resolves the settings with these changes, without the wrong ones, and returns the problems of those. The settings are `None` if the
+    /// rest can't be resolved either.
     pub fn with_valid_settings(&self, changes: &SettingChanges) -> (Option<Config>, Vec<SettingProblem>) {
         let mut raw = self.gather_raw(changes);
         let mut problems = std::mem::take(&mut raw.problems);
@@ -196,26 +196,26 @@ pub fn check_value(name: &'static str, value: &str, home: Option<&Path>) -> Resu
 mod tests {
     use super::*;
 
-    fn said(env: &[(&str, &str)], file: &str) -> (tempfile::TempDir, GivenSettings) {
+    fn given(env: &[(&str, &str)], file: &str) -> (tempfile::TempDir, GivenSettings) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".env");
         std::fs::write(&path, file).unwrap();
         let mut env: BTreeMap<String, String> =
             env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         env.insert("WORKSPACE_DIR".to_owned(), dir.path().display().to_string());
-        let said = GivenSettings::from_sources(env, None, Some("Europe/Berlin".to_owned()));
-        (dir, said)
+        let given = GivenSettings::from_sources(env, None, Some("Europe/Berlin".to_owned()));
+        (dir, given)
     }
 
     #[test]
     fn a_change_counts_like_a_line_of_the_file_and_the_environment_overrides_it() {
-        let (_dir, said) = said(&[("AUTONOMY", "2")], "DAILY_BUDGET_USD=1\nREPO_NAME=mind\n");
+        let (_dir, given) = given(&[("AUTONOMY", "2")], "DAILY_BUDGET_USD=1\nREPO_NAME=mind\n");
         let changes = SettingChanges::from([
             ("DAILY_BUDGET_USD", Some("3".to_owned())),
             ("AUTONOMY", Some("0".to_owned())),
             ("REPO_NAME", None),
         ]);
-        let config = said.resolve_with_changes(&changes).unwrap();
+        let config = given.resolve_with_changes(&changes).unwrap();
         assert_eq!(
             (config.daily_budget_usd, config.autonomy, config.repo_name.as_str()),
             (3.0, super::super::Autonomy::Full, "brain")
@@ -224,9 +224,9 @@ mod tests {
 
     #[test]
     fn wrong_settings_are_left_out_and_named() {
-        let (_dir, said) = said(&[], "AUTONOMY=9\nDAILY_BUDGET_USD=3\nTELL_PER_DAY=many\n");
-        assert!(said.resolve_with_changes(&SettingChanges::new()).is_err());
-        let (config, problems) = said.with_valid_settings(&SettingChanges::new());
+        let (_dir, given) = given(&[], "AUTONOMY=9\nDAILY_BUDGET_USD=3\nTELL_PER_DAY=many\n");
+        assert!(given.resolve_with_changes(&SettingChanges::new()).is_err());
+        let (config, problems) = given.with_valid_settings(&SettingChanges::new());
         assert_eq!(config.unwrap().daily_budget_usd, 3.0);
         let subjects: Vec<&str> = problems.iter().map(|problem| problem.subject.as_str()).collect();
         assert_eq!(subjects, ["AUTONOMY", "TELL_PER_DAY"]);

@@ -20,7 +20,7 @@ use reveille_sandbox::exec::Shelter;
 
 use super::{
     ClientError, Connection,
-    connection::{OfferedTools, ServerSurroundings},
+    connection::{CommandEnvironment, OfferedTools},
     pin::{Listed, Listing, Pin, clean_text, tool_name},
     result::{self, ReadResult},
     schema::ToolArguments,
@@ -173,7 +173,7 @@ impl Servers {
     ) -> Result<Result<Value, ClientError>, String> {
         let server = &*target.server;
         let mut connection = match self.open.remove(&server.name) {
-            Some(connection) if !connection.has_news() => connection,
+            Some(connection) if !connection.has_changed_tools() => connection,
             earlier => connect_server(earlier, target, shelter, consents).await?,
         };
         let answered = connection.call(&target.tool, arguments, server.timeout).await;
@@ -276,7 +276,7 @@ pub(super) async fn open_connection(
             let dir = shelter.server_folder(&server.name).map_err(cannot)?;
             if is_there {
                 let within = reveille_sandbox::Confinement { work_dir: dir, ..shelter.confinement() };
-                return Connection::open(server, ServerSurroundings::Sandbox(shelter.sandbox(), &within)).await;
+                return Connection::open(server, CommandEnvironment::Sandbox(shelter.sandbox(), &within)).await;
             }
             // fault: mcp-server-nothing-confines
             if confinement == ServerConfinement::Required {
@@ -288,7 +288,7 @@ pub(super) async fn open_connection(
         }
         (ServerPlace::Url { .. }, _) => PathBuf::new(),
     };
-    Connection::open(server, ServerSurroundings::Nothing(&within)).await
+    Connection::open(server, CommandEnvironment::Unconfined(&within)).await
 }
 
 fn build_result(target: &Target, arguments: &Value, ReadResult { text, image, is_failure }: ReadResult) -> Done {

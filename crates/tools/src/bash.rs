@@ -96,7 +96,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     let access = world.means.rules.limit_access(&command, wanted);
     let copy = copy_writable_folders(&command, access, world, exec.is_approved()).await?;
     let is_first = !exec.shelter().folder().path().is_dir();
-    let CommandRun { ran, dir, is_anew } = exec.run_command(&command, access).await.map_err(Refusal::new)?;
+    let CommandRun { ran, dir, is_new_shell } = exec.run_command(&command, access).await.map_err(Refusal::new)?;
     // Dropped on this thread, so that a following undo sees the recorded changes.
     drop(copy);
     let hint = choose_hint(&ran, access, &world.means.rules);
@@ -117,7 +117,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
         Some(dir) if !access.is_none() => {
             format!("\n[it began in {}; what it left there can be read, and copied to where you work]", dir.display())
         }
-        _ if is_anew => "\n[it ran in a fresh shell, which sees what it names]".to_owned(),
+        _ if is_new_shell => "\n[it ran in a fresh shell, which sees what it names]".to_owned(),
         _ if access.is_none() && is_first && exec.shelter().has_leftovers() => {
             let scratch = exec.shelter().scratch().display();
             format!("\n[this cycle's own folder began empty; earlier cycles' are in {scratch}]")

@@ -109,7 +109,7 @@ fn fill_copy(
 impl Drop for CopyTaken {
     fn drop(&mut self) {
         if let Err(error) = self.record_changes() {
-            tracing::warn!(%error, "what a command has changed could not be written down: it counts as one that was cut off");
+            tracing::warn!(%error, "a command's changes could not be recorded: the command counts as cut off");
         }
     }
 }

@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still. `REVEILLE_NOW` sets it, to run a whole process at a chosen time.
+/// A clock that always shows the same time. `REVEILLE_NOW` sets it, to run a whole process at a chosen time.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedClock(pub DateTime<Utc>);
 

@@ -122,7 +122,7 @@ fn read_attachment(args: &ReadAttachment, world: &World) -> Outcome {
 /// Reads a piece of a plain file, and returns the file's length.
 fn read_piece(path: &Path, offset: u64) -> io::Result<(Vec<u8>, u64)> {
     if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it isn't a plain file"));
     }
     let mut file = fs::File::open(path)?;
     let total = file.metadata()?.len();

@@ -79,12 +79,12 @@ struct Revert {
 
 pub(super) fn define_tools() -> Vec<Tool> {
     vec![
-        Tool::new(LOG, "List what was committed to the memory, the newest first: by which wake or person, and when.", Effect::Read, list_commits),
+        Tool::new(LOG, "List the memory's commits, the newest first: by which wake or person, and when.", Effect::Read, list_commits),
         Tool::new(DIFF, "Show what one wake or commit changed in the memory, line by line.", Effect::Read, show_diff),
         Tool::new(
             REVERT,
-            "Take a whole wake back, or what a person changed by a command of theirs: what it wrote into the memory, its reminders, what it hasn't sent yet. Later edits stay. The next \
-             wake does it and says what became of it.",
+            "Undo a whole wake, or a change that a person made by a command: what it wrote into the memory, its reminders, what it hasn't \
+             sent yet. Later edits stay. The next wake does it and reports the result.",
             Effect::Staged,
             revert_wake,
         )
@@ -99,16 +99,19 @@ struct Nothing {}
 
 /// Builds the offline model's tool to undo the last step, called only for an explicit request.
 pub(super) fn undo_last() -> Tool {
-    Tool::new("undo_last", "Take back what was done last for this chat.", Effect::Staged, |_: &Nothing, world| {
-        match &world.conversation.last_undoable {
+    Tool::new(
+        "undo_last",
+        "Undo the last change made for this chat.",
+        Effect::Staged,
+        |_: &Nothing, world| match &world.conversation.last_undoable {
             Some(last) => {
                 let what = last.what.as_deref().unwrap_or("the last step");
                 let content = format!("Undoing {what}. I'll tell you when it's done.");
                 Ok(Done { content, ..taken_back(&last.wake, world) })
             }
             None => Err(Refusal::new("There's nothing left that I could undo.")),
-        }
-    })
+        },
+    )
     .with_reach(Reach::Persists)
 }
 
@@ -233,8 +236,8 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
         (Some(known), None) => known,
         (None, _) => {
             return Err(Refusal::new(format!(
-                "There is no wake that begins with {id:?} and can be taken back: it has to be over, to have committed something, and not \
-                 to be undone already. Nothing was done."
+                "No wake that begins with {id:?} can be undone: it has to be over, to have committed something, and not to be undone \
+                 already. Nothing was done."
             )));
         }
         (Some(_), Some(_)) => {
@@ -279,8 +282,8 @@ fn taken_back(wake: &str, world: &World) -> Done {
         .map_or((world.unasked.owner_chat, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
     Done {
         content: format!(
-            "The wake {wake} is taken back as soon as this one is over; the chat is told then what became of it. Don't say yet that it is \
-             done."
+            "The wake {wake} will be undone as soon as this one is over, and the chat will then be told the result. Don't say yet that it \
+             is done."
         ),
         receipt: Some(format!("Asked for the wake {wake} to be undone")),
         changes: vec![Change::Undo { wake, chat, thread_id, reply_to }],

@@ -84,7 +84,7 @@ pub fn is_loopback_only(listener: &TcpListener) -> io::Result<()> {
     let address = listener.local_addr()?;
     match address.ip().is_loopback() {
         true => Ok(()),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} is no loopback address"))),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} isn't a loopback address"))),
     }
 }
 

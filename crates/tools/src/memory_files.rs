@@ -46,8 +46,8 @@ enum Command {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// view: a document's lines, or a folder's documents. create: a document with this text. str_replace: old_str, which must stand
-    /// there exactly once, becomes new_str. insert: lines behind a line. delete and rename: documents of your own.
+    /// view: a document's lines, or a folder's documents. create: a document with this text. str_replace: old_str, which must occur
+    /// exactly once, becomes new_str. insert: lines after a line. delete and rename: documents of your own.
     command: Command,
     /// The document or folder, such as `/memories/project-memory/recipes.md`.
     #[serde(default)]
@@ -55,16 +55,16 @@ struct Args {
     /// view: the first and the last line, from 1; -1 is the end.
     #[serde(default)]
     view_range: Option<[i64; 2]>,
-    /// create: what the document says.
+    /// create: the document's content.
     #[serde(default)]
     file_text: Option<String>,
-    /// str_replace: what is replaced.
+    /// str_replace: the text to replace.
     #[serde(default)]
     old_str: Option<String>,
-    /// str_replace: what stands there instead; nothing when left out.
+    /// str_replace: the replacement; nothing when left out.
     #[serde(default)]
     new_str: Option<String>,
-    /// insert: the line behind which it is put; 0 is the beginning.
+    /// insert: the line after which to insert; 0 is the beginning.
     #[serde(default)]
     insert_line: Option<usize>,
     /// insert: the lines.
@@ -177,7 +177,7 @@ fn refuse_missing(name: &str) -> Refusal {
 
 fn no_path(path: &str) -> Refusal {
     Refusal::new(format!(
-        "{path:?} is no path of the memory: those begin with {ROOT}/, in plain letters, digits, dots and dashes. Nothing was done."
+        "{path:?} isn't a path of the memory: those begin with {ROOT}/, in plain letters, digits, dots and dashes. Nothing was done."
     ))
 }
 
@@ -227,7 +227,7 @@ fn check_writable(path: &str, world: &World) -> Result<String, Refusal> {
         )));
     }
     if DocKind::from_path(&name) == DocKind::Log || name.starts_with(ARCHIVE_DIR) {
-        return Err(Refusal::new("The log of what happened is made from what was done, by no hand. Nothing was done."));
+        return Err(Refusal::new("The log is made from your receipts and never edited. Nothing was done."));
     }
     if memory::is_imported(&name) {
         return Err(Refusal::new(format!(
@@ -310,8 +310,8 @@ fn rename_document(args: &Args, world: &World) -> Outcome {
 fn stage_document(world: &World, name: &str, text: String, verb: &str) -> Outcome {
     if may_release_lines(name, &world.memory.documents.text(name), &text) {
         return Err(Refusal::new(format!(
-            "This would take lines of {} out of what is unconfirmed. What is unconfirmed is confirmed by `remember`, or by a person, \
-             and taken away by `forget`. Nothing was done.",
+            "This would take unconfirmed lines of {} out of quarantine. Only `remember` or a person confirms such lines, and `forget` \
+             removes them. Nothing was done.",
             shown_as(name)
         )));
     }
@@ -331,8 +331,8 @@ fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::new(format!(
-        "This would change what chats that aren't the owner's are shown of {}. Only a person does that, by hand: `{}` on the line below \
-         a section's heading shows the section to all. Nothing was done.",
+        "This would change which parts of {} chats other than the owner's can see. Only a person does that, by hand: `{}` on the line \
+         below a section's heading shows the section to all. Nothing was done.",
         shown_as(name),
         view::FOR_ALL
     )))
@@ -516,7 +516,7 @@ mod tests {
         assert!(refused(&scene, &over).contains("is there already"));
         for path in ["/memories/agent-memory/episodic-memory.md", "/memories/agent-memory/archive/2026-01.md"] {
             let write = json!({"command": "create", "path": path, "file_text": "- I did it"});
-            assert!(refused(&scene, &write).contains("by no hand"), "{path}");
+            assert!(refused(&scene, &write).contains("never edited"), "{path}");
         }
         for path in ["/memories/agent-memory/Semantic-memory.md", "/memories/project-memory/ACTIVE.md"] {
             let write = json!({"command": "create", "path": path, "file_text": "- I did it"});

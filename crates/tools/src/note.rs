@@ -84,7 +84,7 @@ fn rewrite_document(args: &Args, world: &World, path: &str, verb: &str) -> Outco
 pub(super) fn refused_for_theirs(path: &str, (line, is_back): &(String, bool)) -> Refusal {
     let (what, how) = match is_back {
         true => ("took this out", "Leave it out"),
-        false => ("wrote this", "Keep it as it stands"),
+        false => ("wrote this", "Keep it unchanged"),
     };
     Refusal::new(format!(
         "By hand, your person {what} since you last wrote {path}: {line:?}. Nothing was done. {how}; only if they said that it no longer \

@@ -171,7 +171,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
         .with_reach(Reach::Persists),
         Tool::new(
             "task_move",
-            "Move a task between the active tasks and the backlog, with all that stands in it.",
+            "Move a task between the active tasks and the backlog, with everything in it.",
             Effect::Idempotent,
             move_task,
         )
@@ -567,7 +567,7 @@ fn find_by_number(number: usize, world: &World) -> Result<Found, Refusal> {
     let why = if world.conversation.shown_tasks.is_empty() {
         "I haven't shown you a list with numbers yet".to_owned()
     } else {
-        format!("There is no task {number} any more in the list that I showed you last")
+        format!("There is no longer a task {number} in the list that I showed you last")
     };
     // The title in that list isn't mentioned, because the task may be another chat's.
     let unknown = || Refusal::with_list(&why, NamedList::NumberedTasks);

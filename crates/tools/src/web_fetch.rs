@@ -47,7 +47,7 @@ async fn fetch_page(url: String, world: &World, exec: &Exec) -> Outcome {
     content.push_str("\n\n");
     content.push_str(if page.text.is_empty() { "(There is no text on this page.)" } else { &page.text });
     if page.is_cut {
-        content.push_str("\n\n(The page goes on; this is as much as is read of one.)");
+        content.push_str("\n\n(The page is longer; only this much is read.)");
     }
     Ok(Done {
         content: exec.keep_rest(NAME, content),

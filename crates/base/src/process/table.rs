@@ -94,7 +94,7 @@ pub fn is_stopped(pid: u32) -> bool {
     }
 }
 
-/// The nth field after the name in the process's `stat`. The name stands in parentheses and may hold anything.
+/// Returns the nth field after the name in the process's `stat`. The name is in parentheses and may contain anything.
 #[cfg(target_os = "linux")]
 fn stat_after_name(pid: u32, n: usize) -> Option<String> {
     stats_after_name(pid, n, 1).pop()

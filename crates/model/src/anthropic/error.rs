@@ -112,7 +112,7 @@ impl ErrorAnswer<'_> {
             400 if complaint.is_of_key() => Remedy::AskPerson,
             408 | 409 | 424 | 425 | 429 | 499 | 500..=599 => Remedy::Wait,
             401..=403 => Remedy::AskPerson,
-            // The words aren't the API's: a proxy or a sign-in page stands between, and the conversation is still valid.
+            // The text isn't the API's: a proxy or a sign-in page answered, and the conversation is still valid.
             _ if body.error.kind.is_empty() => Remedy::AskPerson,
             other => Remedy::GiveUp(other),
         };

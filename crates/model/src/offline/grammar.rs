@@ -1,6 +1,6 @@
 //! The command grammar of the offline model: parses a message in plain English into commands, a question, or neither.
 //!
-//! The message is split into tokens once and its sentences are parsed in turn. A command stands at a sentence's beginning, after a
+//! The message is split into tokens once and its sentences are parsed in turn. A command begins its sentence, after a
 //! greeting, a "please" or a time. Thus "she reminded me", "if I say remind me" and "don't remind me" are never commands. A message is
 //! executed only if every sentence is understood.
 //!

@@ -242,7 +242,7 @@ impl OpenAi {
             let Some(bytes) = piece else { break };
             let is_over = stream.push(&bytes).map_err(|error| self.server.redact_error(error))?;
             progress.record_usage(stream.usage());
-            // In a form for small models, text isn't yet what is said.
+            // In the form for small models, the raw text is JSON rather than the answer's words.
             let pieces = stream.take_pieces();
             if !self.is_in_form(self.dialect.get()) {
                 progress.show(pieces);
@@ -278,7 +278,7 @@ impl OpenAi {
     }
 }
 
-/// Whether a request may be asked again in other words.
+/// Whether a request may be repeated in another dialect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AskAttempt {
     Repeatable,

@@ -26,7 +26,7 @@ use reveille_base::{
 use super::error::ServerRefusal;
 use crate::ModelError;
 
-/// Longest time for connecting.
+/// Timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest wait for the end of the body after a complete turn. Reading a body to its end keeps the connection reusable.
 const END_OF_BODY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -182,7 +182,7 @@ impl ChatServer {
         error.redact(&self.redactor)
     }
 
-    /// Describes a connection error by our words and the deepest cause. The error's own text would print its URL.
+    /// Describes a connection error in our own words, with the innermost cause. The error's own text would print its URL.
     fn describe_fault(&self, error: &reqwest::Error) -> String {
         let name = self.name();
         let what = match (error.is_connect(), error.is_timeout()) {

@@ -346,7 +346,7 @@ impl Shelter {
             let (roots, hidden) = collect_reach(confinement)?;
             copies.take(&wake, CopyScope { roots: &roots, hidden: &hidden }, now)
         });
-        taking.await.unwrap_or_else(|error| Err(CopyError::Uncovered(format!("copying broke off ({error})"))))
+        taking.await.unwrap_or_else(|error| Err(CopyError::Uncovered(format!("copying was interrupted ({error})"))))
     }
 
     /// Returns the confinement of a command with write access to the person's folders.

@@ -100,7 +100,7 @@ fn read_message(value: Value, is_ambiguous: &dyn Fn() -> bool) -> Result<Message
         (Some(Value::String(method)), Some(id)) => {
             Ok(Message::Request { id, method, params: object.remove("params").unwrap_or_default() })
         }
-        (Some(_), Some(id)) => Ok(Message::Refused { id, why: invalid("the method is no text") }),
+        (Some(_), Some(id)) => Ok(Message::Refused { id, why: invalid("the method isn't a string") }),
         (Some(Value::String(method)), None) if has_other_id && !method.starts_with("notifications/") => {
             Err(invalid("the id of a request is a text or a number"))
         }

@@ -140,7 +140,7 @@ fn a_wrong_edit_changes_nothing_and_says_what_is_wrong() {
             json!({"command": "str_replace", "path": "a.txt", "old_str": "x", "new_str": "z"}),
             "more than once, in lines 1, 3",
         ),
-        (json!({"command": "str_replace", "path": "a.txt", "old_str": "z"}), "doesn't stand in the file"),
+        (json!({"command": "str_replace", "path": "a.txt", "old_str": "z"}), "isn't in the file exactly as given"),
         (json!({"command": "str_replace", "path": "a.txt"}), "old_str is missing"),
         (json!({"command": "insert", "path": "a.txt", "insert_line": 9, "insert_text": "z"}), "the file has 3 lines"),
         (json!({"command": "insert", "path": "a.txt", "insert_line": 1}), "insert_text is missing"),

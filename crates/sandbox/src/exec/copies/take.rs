@@ -46,7 +46,7 @@ impl Copies {
         match fill_copy(&dir, measured, reach, bytes, now) {
             Ok(()) => Ok(CopyTaken { dir }),
             Err(error) => {
-                // Without its marker this is no copy; if removal fails now, the next copy removes the leftovers.
+                // Without its marker this doesn't count as a copy; if removal fails now, the next copy removes the leftovers.
                 drop(remove(&dir));
                 Err(error)
             }

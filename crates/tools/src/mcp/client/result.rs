@@ -81,7 +81,7 @@ fn is_failure(result: &Value) -> bool {
     }
 }
 
-/// Returns the parts of a result; a single part may stand without a list.
+/// Returns the parts of a result; a single part need not be in a list.
 fn list_parts(result: &Value) -> Vec<&Value> {
     match result.get("content") {
         Some(Value::Array(parts)) => parts.iter().collect(),

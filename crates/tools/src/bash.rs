@@ -73,10 +73,10 @@ pub(super) fn define_tool() -> Tool {
 }
 
 fn run<'a>(args: Bash, world: &'a World, exec: &'a mut Exec) -> Acting<'a> {
-    Box::pin(carry_out(args, world, exec))
+    Box::pin(run_shell_command(args, world, exec))
 }
 
-async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
+async fn run_shell_command(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     let wanted = args.access();
     if args.restart {
         exec.end_shell();

@@ -122,7 +122,7 @@ fn view_place(args: &Edit, place: &Place, world: &World) -> Outcome {
             return Err(Refusal::new("view_range is for files, and this is a folder. Nothing was done."));
         }
         Some(BeneathKind::Folder) => {
-            let is_kept_back = files::kept_back(world.means.rules.clone(), &[EDITOR], Some(&args.path));
+            let is_kept_back = files::build_exclusion(world.means.rules.clone(), &[EDITOR], Some(&args.path));
             let lines = vec![format!("{}/", place.path().display())];
             let mut listing = Listing { is_kept_back: &is_kept_back, lines, kept_back: 0 };
             listing.add_folder(place, 1)?;
@@ -184,7 +184,7 @@ impl Listing<'_> {
             self.lines.push("(There is more; look into one of the folders, or use find_files.)".to_owned());
         }
         if self.kept_back > 0 {
-            let note = format!("(Files and folders that your person's rules keep back: {}.)", self.kept_back);
+            let note = format!("(Files and folders that your person's rules exclude: {}.)", self.kept_back);
             self.lines.push(note);
         }
         self.lines.join("\n")

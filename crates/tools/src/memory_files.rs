@@ -96,7 +96,7 @@ pub(super) fn define_tool() -> Tool {
             }
         }
     })
-    .reading_as(READ)
+    .with_reading_rules_of(READ)
     // No beta header is needed: Anthropic's SDK accepts this type in its general Messages API (2.12.0).
     .with_trained_type("memory_20250818")
 }
@@ -123,7 +123,7 @@ fn parse_name(path: &str) -> Option<String> {
     Some(if is_beside || below.is_empty() { below.to_owned() } else { format!("memory/{below}") })
 }
 
-fn shown_as(name: &str) -> String {
+fn format_shown_path(name: &str) -> String {
     format!("{ROOT}/{}", name.strip_prefix("memory/").unwrap_or(name))
 }
 
@@ -138,7 +138,7 @@ fn run(args: &Args, world: &World) -> Outcome {
                 return Err(Refusal::new(format!(
                     "{} is there and says more than twice as much; a document isn't overwritten by that little. Edit it with \
                      str_replace. Nothing was done.",
-                    shown_as(&name)
+                    format_shown_path(&name)
                 )));
             }
             let done = stage_document(world, &name, text, "Wrote")?;
@@ -160,7 +160,8 @@ fn run(args: &Args, world: &World) -> Outcome {
         Command::Delete => {
             let name = check_removable(require_argument(args.path.as_deref(), "path")?, world)?;
             let mut done = stage_document(world, &name, String::new(), "Emptied")?;
-            done.content = format!("{} says nothing any more. What it said stays in the history.", shown_as(&name));
+            done.content =
+                format!("{} says nothing any more. What it said stays in the history.", format_shown_path(&name));
             Ok(done)
         }
         Command::Rename => rename_document(args, world),
@@ -175,7 +176,7 @@ fn refuse_missing(name: &str) -> Refusal {
     Refusal::new(format!("{name} is missing, which this command needs. Nothing was done."))
 }
 
-fn no_path(path: &str) -> Refusal {
+fn refuse_path(path: &str) -> Refusal {
     Refusal::new(format!(
         "{path:?} isn't a path of the memory: those begin with {ROOT}/, in plain letters, digits, dots and dashes. Nothing was done."
     ))
@@ -183,7 +184,7 @@ fn no_path(path: &str) -> Refusal {
 
 fn view_path(args: &Args, world: &World) -> Outcome {
     let path = args.path.as_deref().unwrap_or(ROOT);
-    let name = parse_name(path).ok_or_else(|| no_path(path))?;
+    let name = parse_name(path).ok_or_else(|| refuse_path(path))?;
     if let Some(text) = world.memory.documents.get(&name) {
         let lines = edits::number_lines(&text, args.view_range, MAX_SHOWN_BYTES);
         let lines = lines.map_err(|why| Refusal::new(format!("{why} Nothing was done.")))?;
@@ -201,7 +202,7 @@ fn view_path(args: &Args, world: &World) -> Outcome {
         true => (Some(others::ORIGIN.to_owned()), names.join("\n")),
         false => (None, read::render_names(names)),
     };
-    let names: Vec<String> = names.lines().take(MAX_LISTED).map(shown_as).collect();
+    let names: Vec<String> = names.lines().take(MAX_LISTED).map(format_shown_path).collect();
     match names.is_empty() && !name.is_empty() {
         true => Err(Refusal::new(format!("There is nothing at {path}. {ROOT} lists what there is."))),
         false => Ok(Done { taint, ..Done::from_text(format!("The documents in {path}:\n{}", names.join("\n"))) }),
@@ -294,13 +295,13 @@ fn rename_document(args: &Args, world: &World) -> Outcome {
     if world.memory.documents.get(&to).is_some_and(|text| !text.is_empty()) {
         return Err(Refusal::new(format!(
             "{} is there already, and isn't overwritten. Nothing was done.",
-            shown_as(&to)
+            format_shown_path(&to)
         )));
     }
     let text = world.memory.documents.text(&from);
-    not_revealing(&to, &world.memory.documents.text(&to), &text)?;
+    refuse_revealing(&to, &world.memory.documents.text(&to), &text)?;
     Ok(Done {
-        content: format!("{} is {} now.", shown_as(&from), shown_as(&to)),
+        content: format!("{} is {} now.", format_shown_path(&from), format_shown_path(&to)),
         receipt: Some(format!("Renamed the document {from} to {to}")),
         changes: vec![world.memory.documents.stage(&to, text), world.memory.documents.stage(&from, String::new())],
         ..Done::default()
@@ -312,12 +313,12 @@ fn stage_document(world: &World, name: &str, text: String, verb: &str) -> Outcom
         return Err(Refusal::new(format!(
             "This would take unconfirmed lines of {} out of quarantine. Only `remember` or a person confirms such lines, and `forget` \
              removes them. Nothing was done.",
-            shown_as(name)
+            format_shown_path(name)
         )));
     }
-    not_revealing(name, &world.memory.documents.text(name), &text)?;
+    refuse_revealing(name, &world.memory.documents.text(name), &text)?;
     Ok(Done {
-        content: format!("{verb} {}, {} bytes now.", shown_as(name), text.len()),
+        content: format!("{verb} {}, {} bytes now.", format_shown_path(name), text.len()),
         receipt: Some(format!("{verb} the document {name}")),
         changes: vec![world.memory.documents.stage(name, text)],
         ..Done::default()
@@ -325,7 +326,7 @@ fn stage_document(world: &World, name: &str, text: String, verb: &str) -> Outcom
 }
 
 /// Refuses to change text that other chats can see. This tool's text has no audience mark, so it belongs to the owner alone.
-fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
+fn refuse_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
     // fault: mind-marks-section
     if !view::is_revealing(name, old, new) {
         return Ok(());
@@ -333,7 +334,7 @@ fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
     Err(Refusal::new(format!(
         "This would change which parts of {} chats other than the owner's can see. Only a person does that, by hand: `{}` on the line \
          below a section's heading shows the section to all. Nothing was done.",
-        shown_as(name),
+        format_shown_path(name),
         view::FOR_ALL
     )))
 }

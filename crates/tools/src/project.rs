@@ -85,7 +85,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     if !args.over_theirs
         && let Some(theirs) = note::find_reverted_line(world, &change)
     {
-        return Err(note::refused_for_theirs(&path, &theirs));
+        return Err(note::refuse_undoing_person_edit(&path, &theirs));
     }
     let verb = if old.is_some() { "Wrote" } else { "Began the project and wrote" };
     Ok(Done {

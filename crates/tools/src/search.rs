@@ -88,7 +88,7 @@ fn search_memory(args: &Search, world: &World) -> Outcome {
         }
     }
     lines.extend(note);
-    let kept_back = read::kept_back(world);
+    let kept_back = read::count_excluded_files(world);
     if kept_back > 0 {
         lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
     }

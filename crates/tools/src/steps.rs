@@ -390,7 +390,7 @@ pub fn record_step_end(
     let name = title.clone().unwrap_or_else(|| hand.plan.clone());
     let step = steps.find_step(hand.step);
     if let Some(title) = title {
-        changes.push(world.memory.documents.stage(memory::ACTIVE, brought_along(&list, &title, &steps, world)?));
+        changes.push(world.memory.documents.stage(memory::ACTIVE, update_task_list(&list, &title, &steps, world)?));
         changes.extend(build_news(world, &title, &steps, step, report));
     }
     let verb = match report.state {
@@ -407,7 +407,7 @@ pub fn record_step_end(
 }
 
 /// Returns the active tasks with this task's new state, or without the task after its last step.
-fn brought_along(list: &TaskList, title: &str, steps: &TaskSteps, world: &World) -> Result<String, TaskError> {
+fn update_task_list(list: &TaskList, title: &str, steps: &TaskSteps, world: &World) -> Result<String, TaskError> {
     let query = format!("“{title}”");
     let upcoming = steps.find_next_action();
     if upcoming == Upcoming::Finished {
@@ -452,7 +452,10 @@ fn build_news(
         (_, Upcoming::Step(_)) => return None,
     };
     let key = format!("steps/{}", world.cycle.id);
-    Some(unless_quiet(world, NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.unasked.owner_chat, text) }))
+    Some(send_unless_quiet(
+        world,
+        NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.unasked.owner_chat, text) },
+    ))
 }
 
 fn format_step_count(n: usize) -> String {
@@ -465,7 +468,7 @@ fn is_quarter(over: usize, n: usize) -> bool {
 }
 
 /// Sends a message, or in quiet hours sets a reminder for their end.
-fn unless_quiet(world: &World, message: NewOutgoing) -> Change {
+fn send_unless_quiet(world: &World, message: NewOutgoing) -> Change {
     let local = world.local_time().naive_local();
     match world.unasked.quiet_hours.filter(|hours| hours.contains(local.time())) {
         None => Change::Send(message),
@@ -511,7 +514,7 @@ pub fn out_of_money(world: &World, hand: &StepInHand, (spent, budget): (f64, f64
             format_usd(spent)
         );
         let key = format!("steps/{}", world.cycle.id);
-        changes.push(unless_quiet(
+        changes.push(send_unless_quiet(
             world,
             NewOutgoing { key: Some(key), ..NewOutgoing::notice(world.unasked.owner_chat, text) },
         ));

@@ -124,7 +124,7 @@ impl ErrorAnswer<'_> {
 
 /// Builds the error of a complaint within a stream, after `spent` tokens. `None` if the event isn't a complaint.
 pub(super) fn from_event(event: &Value, spent: Usage) -> Option<ModelError> {
-    let complaint = Complaint::instead_of_turn(event)?;
+    let complaint = Complaint::parse_in_stream(event)?;
     let mut said = event.get("error").map(ErrorObject::parse).unwrap_or_default();
     if said.message.is_empty() {
         said.message = complaint.said.clone().unwrap_or_default();

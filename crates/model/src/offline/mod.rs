@@ -84,7 +84,7 @@ impl Offline {
 
     /// Parses the newest messages in the context of the earlier ones.
     fn parse_messages(self, conversation: &Conversation, opening: usize, messages: &[ShownMessage]) -> Vec<Reading> {
-        let told = conversation.messages.first().and_then(|raw| told_time(raw, self.tz));
+        let told = conversation.messages.first().and_then(|raw| parse_opening_time(raw, self.tz));
         let said_at = |message: &ShownMessage| message.at.map(|at| at.with_timezone(&self.tz));
         let now = messages.iter().filter_map(said_at).chain(told).max();
         let Some(now) = now else {
@@ -188,7 +188,7 @@ fn without_mention(text: &str) -> &str {
 }
 
 /// Parses the time in a conversation's opening.
-fn told_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
+fn parse_opening_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
     let (_, rest) = raw.split_once("<situation ")?.1.split_once("It is ")?;
     let civil = NaiveDateTime::parse_from_str(rest.split_once(" in ")?.0, "%A %Y-%m-%d %H:%M").ok()?;
     tz.from_local_datetime(&civil).earliest()

@@ -355,7 +355,7 @@ fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
         assert!(told.contains("+milk") && told.contains("left out here: 1.)"), "{told}");
         assert!(!told.contains("diary") && !told.contains(&commit.subject), "{told}");
         let log = handy.done("brain_log", &json!({})).content;
-        assert!(log.starts_with(id.get(..10).unwrap()) && log.ends_with("so its words aren't told)"), "{log}");
+        assert!(log.starts_with(id.get(..10).unwrap()) && log.ends_with("so its message isn't shown)"), "{log}");
         assert_eq!(handy.done("brain_log", &words).content, "No such commit was found.");
         assert!(handy.refused("brain_revert", &json!({"wake": id})).contains("with /undo"));
     }
@@ -377,7 +377,7 @@ fn a_folder_is_listed_without_files_that_a_rule_keeps_back() {
     handy.scene.world.means.rules = rules;
     let listed = handy.done(EDITOR, &view("a")).content;
     let below = listed.split_once('\n').unwrap().1;
-    assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules keep back: 2.)");
+    assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules exclude: 2.)");
     // Every spelling of the path falls under the same rules.
     let editor = Registry::for_thinking_model();
     for path in ["a/deep/diary.txt", "./a//deep/diary.txt", &diary.display().to_string()] {

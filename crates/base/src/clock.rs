@@ -41,8 +41,8 @@ pub fn read_awake_time() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// The time since boot with sleep, equal for all processes and immune to clock changes. Fits terms that others measure while we
-/// sleep.
+/// The time since boot with sleep, equal for all processes and immune to clock changes. Right for terms that other machines measure
+/// while this one sleeps.
 pub fn since_boot() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::Boottime;

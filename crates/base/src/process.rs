@@ -136,7 +136,7 @@ impl Spec {
         self
     }
 
-    /// Hands on only these variables, besides those set with [`Spec::env`].
+    /// Passes on only these variables, besides those set with [`Spec::env`].
     #[must_use]
     pub fn only_inheriting(mut self, names: &'static [&'static str]) -> Self {
         self.only = Some(names);

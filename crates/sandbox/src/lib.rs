@@ -97,7 +97,7 @@ pub struct Confinement {
     pub covered: Vec<PathBuf>,
     /// Paths that can neither be read nor written, including everything within them, whatever else is granted. They need not exist.
     pub hidden: Vec<PathBuf>,
-    /// Files shown read-only in the place of others, as (source, target). Only bubblewrap supports this.
+    /// Files shown read-only in place of others, as (source, target). Only bubblewrap supports this.
     pub overlays: Vec<(PathBuf, PathBuf)>,
     /// The maximum size of a file, in bytes; `None` if unlimited.
     pub max_file_bytes: Option<u64>,

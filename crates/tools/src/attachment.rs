@@ -59,7 +59,7 @@ impl LastPdf {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadAttachment {
-    /// Its id, as the message says it; without one this chat's files are listed.
+    /// Its id, as given in the message; when left out, this chat's files are listed.
     #[serde(default)]
     id: Option<i64>,
     /// Where to begin, in bytes.

@@ -1,7 +1,7 @@
 //! HTTP on a loopback port: one request per connection, with limits for unknown programs that find the port.
 //!
 //! A client is unknown until its request's head arrives. Pending heads therefore have a limit of their own, so that
-//! idle connections take no place of a request.
+//! idle connections don't use up the places of requests.
 
 use std::{
     collections::VecDeque,

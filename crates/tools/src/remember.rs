@@ -45,7 +45,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
         ),
         Tool::new(
             "forget",
-            "Remove one fact that is wrong or to be forgotten on request. Git keeps the history.",
+            "Remove one fact that is wrong, or that you were asked to forget. Git keeps the history.",
             Effect::Idempotent,
             forget_fact,
         )

@@ -35,7 +35,7 @@ const TOLD_FROM: usize = 8;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StepArg {
-    /// What is to be done, so that it can be understood by itself.
+    /// What to do, in words that can be understood by themselves.
     what: String,
     /// The tool that does it, such as `bash`: the step counts as done only after a successful call.
     #[serde(default)]
@@ -43,7 +43,7 @@ struct StepArg {
     /// When it counts as done.
     #[serde(default)]
     done_when: Option<String>,
-    /// Numbers of the steps that must come before it; without them all before it.
+    /// Numbers of the steps that must come before it; when left out, all earlier ones.
     #[serde(default)]
     needs: Option<Vec<u32>>,
 }
@@ -53,11 +53,11 @@ struct StepArg {
 struct Start {
     /// The task's title: an active one's, or a new one's.
     task: String,
-    /// What all of it is for, and when it is reached.
+    /// The goal of the whole, and when it is reached.
     goal: String,
     /// The steps in their order, each small enough for one sitting.
     steps: Vec<StepArg>,
-    /// What all of it may cost in US dollars.
+    /// The maximum cost of the whole in US dollars.
     #[serde(default)]
     budget_usd: Option<f64>,
 }
@@ -79,7 +79,7 @@ struct ChangeTask {
     /// Further steps, after the others.
     #[serde(default)]
     more_steps: Vec<StepArg>,
-    /// Another budget for all of it, in US dollars.
+    /// A new budget for the whole, in US dollars.
     #[serde(default)]
     budget_usd: Option<f64>,
     /// Stop taking steps until it is resumed.
@@ -128,7 +128,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
         .ask_without_request(),
         Tool::new(
             "long_task_change",
-            "Change a long task: resume it, take a step anew with your person's advice, leave one out, add steps, pause, or set its budget. Its \
+            "Change a long task: resume it, repeat a step with your person's advice, leave one out, add steps, pause, or set its budget. Its \
              steps stand in memory/project-memory/plans/.",
             Effect::Idempotent,
             change_task,

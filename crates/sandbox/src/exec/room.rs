@@ -173,7 +173,8 @@ impl CommandRoom {
         }
     }
 
-    /// Removes files while `should_continue` returns true. Its arguments: the command wrote this file, and the bytes of all remaining files.
+    /// Removes files while `should_continue` returns true. Its arguments: true if the command wrote this file, and the bytes of all
+    /// remaining files.
     fn remove(&self, should_continue: impl Fn(bool, u64) -> bool) -> ClearedFiles {
         let since = (self.began - MAX_CLOCK_LAG).timestamp();
         let (mut files, _) = list_scratch_files(&self.scratch);

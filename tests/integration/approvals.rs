@@ -459,7 +459,7 @@ fn a_call_that_can_be_read_in_two_ways_is_never_asked_about() {
     claude.expect(Reply::text("Then I leave it."));
     assert_eq!(env.once()["outcome"], "worked");
     let told = results(&last(&claude));
-    assert!(told[0].1 && told[0].0.contains("stands twice"), "{told:?}");
+    assert!(told[0].1 && told[0].0.contains("occurs twice"), "{told:?}");
     assert!(telegram.sent().iter().all(|message| message.buttons.is_empty()));
     assert_eq!((facts(&env), env.approvals().len()), (0, 0));
     env.check_sound();

@@ -277,7 +277,7 @@ fn a_call_that_can_be_read_in_two_ways_is_answered_with_why_and_not_done() {
     let mut client = Client::start(&env);
     let twice = r#"{"name":"remember","arguments":{"fact":"Tea is in the attic","f\u0061ct":"Tea is gone"}}"#;
     let answer = client.ask_raw("tools/call", twice);
-    assert!(answer["error"]["message"].as_str().unwrap().contains("stands twice"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("occurs twice"), "{answer}");
     assert!(!env.memory("memory/agent-memory/semantic-memory.md").contains("Tea is"));
     client.end();
     env.check_sound();

@@ -111,8 +111,8 @@ fn a_locked_or_damaged_pdf_is_told_and_kept() {
     let id = "0123456789abcdef0123456789abcdef";
     let locked = of_objects(&locked, &format!("/Encrypt {} 0 R /ID [<{id}> <{id}>]", locked.len()));
     for (bytes, why) in [
-        (locked, "a PDF that is locked with a password. Sent without one it can be read"),
-        (b"%PDF-1.7\n\xff\xfe and nothing more".to_vec(), "a damaged PDF. Perhaps it can be sent once more"),
+        (locked, "a PDF that is locked with a password. It can be read if it is sent without one"),
+        (b"%PDF-1.7\n\xff\xfe and nothing more".to_vec(), "a damaged PDF. Please send it again"),
     ] {
         let scene = Scene::reading();
         scene.send("document", &bytes, about());

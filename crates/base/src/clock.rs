@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still. `REVEILLE_NOW` sets it, to run a whole process at a chosen time.
+/// A clock that always shows the same time. `REVEILLE_NOW` sets it, to run a whole process at a chosen time.
 #[derive(Debug, Clone, Copy)]
 pub struct FixedClock(pub DateTime<Utc>);
 
@@ -41,8 +41,8 @@ pub fn read_awake_time() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// The time since boot with sleep, equal for all processes and immune to clock changes. Fits terms that others measure while we
-/// sleep.
+/// The time since boot with sleep, equal for all processes and immune to clock changes. Right for terms that other machines measure
+/// while this one sleeps.
 pub fn since_boot() -> Duration {
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::Boottime;

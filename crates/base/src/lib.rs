@@ -1,7 +1,7 @@
 //! The ground that every other crate stands on. Nothing here knows of messages, memory or models.
 //!
-//! [`types`] holds values that several crates share. [`clock`] alone asks the time, [`zone`] alone reads zone files, and [`schedule`]
-//! parses and calculates times. [`process`] alone starts children, and [`random`] alone makes unguessable values. [`redact`] masks
+//! [`types`] holds values that several crates share. Only [`clock`] reads the clock, only [`zone`] reads zone files, and [`schedule`]
+//! parses and calculates times. Only [`process`] starts children, and only [`random`] makes unguessable values. [`redact`] masks
 //! secrets, [`approval_text`] makes text safe to show, and [`words`] writes times and counts for people. [`mod@file`] writes private
 //! and durable files, [`disk`] checks the free space for them, and [`logs`] keeps files of lines. [`json`] finds faults that JSON
 //! parsers ignore, [`sse`] reads event streams, and [`net_guard`] tells public addresses from private ones.

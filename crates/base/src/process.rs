@@ -46,7 +46,7 @@ pub const OURS: [&str; 7] = ["TELEGRAM_", "ANTHROPIC_", "CLAUDE_", "OPENAI_", "G
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The default number of bytes kept of each output stream; the rest is read and dropped.
 pub const DEFAULT_MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// The wait for output after the child has ended. A daemon left behind may hold the pipe for ever.
+/// The wait for output after the child has ended. A daemon left behind may hold the pipe open forever.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
 /// The time that a child [asked first](Spec::asked_first) has for cleaning up.
 pub const TIDYING: Duration = Duration::from_secs(1);
@@ -136,7 +136,7 @@ impl Spec {
         self
     }
 
-    /// Hands on only these variables, besides those set with [`Spec::env`].
+    /// Passes on only these variables, besides those set with [`Spec::env`].
     #[must_use]
     pub fn only_inheriting(mut self, names: &'static [&'static str]) -> Self {
         self.only = Some(names);

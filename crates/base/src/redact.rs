@@ -74,8 +74,8 @@ pub fn is_like_a_key(word: &str) -> bool {
     let is_token = word.split_once(':').is_some_and(|(id, rest)| {
         id.len() >= 6 && id.bytes().all(|b| b.is_ascii_digit()) && rest.len() >= 30 && !rest.contains('/')
     });
-    let is_one = word.len() >= MIN_CHARS && !word.contains(char::is_whitespace);
-    is_one && (is_token || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)))
+    let is_long_word = word.len() >= MIN_CHARS && !word.contains(char::is_whitespace);
+    is_long_word && (is_token || BEGINNINGS.iter().any(|beginning| word.starts_with(beginning)))
 }
 
 /// Returns true if a variable, header, field or parameter of this name holds a secret.
@@ -187,7 +187,7 @@ impl Redactor {
         !self.find_spans(text).is_empty()
     }
 
-    /// The distinct texts that [`Redactor::redact`] would replace.
+    /// Returns the distinct texts that [`Redactor::redact`] would replace.
     pub fn find_secrets(&self, text: &str) -> BTreeSet<String> {
         self.find_spans(text).into_iter().filter_map(|span| text.get(span).map(str::to_owned)).collect()
     }
@@ -221,16 +221,16 @@ impl Redactor {
         [text, &once, &twice].into_iter().any(|text| !spellings.find(text).is_empty())
     }
 
-    /// The length of the part of a growing text that can be shown: whatever follows, no secret begins in it and goes on behind it. It
-    /// ends before a word, because the last word may be a key's beginning.
-    fn settled_len(&self, text: &str) -> usize {
-        let begin_word = |at: usize| begin_word(first_bytes(text, at));
+    /// Returns the length of the part of a growing text that is safe to show: no secret can begin in it and end after it, whatever
+    /// follows. The part ends before a word, because the last word may be the beginning of a key.
+    fn find_settled_length(&self, text: &str) -> usize {
+        let find_last_word = |at: usize| find_last_word(first_bytes(text, at));
         let spelled = (**self.spellings).as_ref().map_or(text.len(), |spellings| spellings.find_open(text));
         // fault: beginning-secret-shown
-        let settled = begin_word(spelled.min(shapes::find_open(text)));
-        // A secret may stand over that word's edge.
-        let over = self.find_spans(text).into_iter().find(|span| span.start < settled && settled < span.end);
-        over.map_or(settled, |span| begin_word(span.start))
+        let settled = find_last_word(spelled.min(shapes::find_open(text)));
+        // A secret may begin before that word and end within it or after it.
+        let crossing = self.find_spans(text).into_iter().find(|span| span.start < settled && settled < span.end);
+        crossing.map_or(settled, |span| find_last_word(span.start))
     }
 
     /// The byte ranges of secrets, in order and disjoint.
@@ -242,9 +242,9 @@ impl Redactor {
     }
 }
 
-/// The position at which the last word of a text begins. Keys are of ASCII, so in scripts without blanks each letter is a word; a URL's
-/// password may hold any letter.
-fn begin_word(text: &str) -> usize {
+/// Returns the position at which the last word of a text begins. Keys are ASCII, so any other letter separates words, which also serves
+/// scripts without spaces. In a URL the whole run counts, because a password may hold any letter.
+fn find_last_word(text: &str) -> usize {
     let (run, word) =
         (text.trim_end_matches(|c: char| !c.is_whitespace()), text.trim_end_matches(|c| !is_between_words(c)));
     if text.get(run.len()..).is_some_and(|run| run.contains("://")) { run.len() } else { word.len() }
@@ -254,7 +254,7 @@ fn is_between_words(c: char) -> bool {
     c.is_whitespace() || !c.is_ascii()
 }
 
-/// A text that is shown while it grows, without the secrets that its whole would be shown without.
+/// A text that is shown while it grows. The parts shown mask every secret that the whole text would mask.
 #[derive(Debug)]
 pub struct GrowingText {
     redactor: Redactor,
@@ -267,17 +267,17 @@ impl GrowingText {
         Self { redactor, held: String::new() }
     }
 
-    /// Adds to the text, and returns what can be shown by now beyond what was returned before. The rest is held back.
+    /// Adds to the text, and returns the next part that is safe to show, masked. The rest is held back.
     pub fn push(&mut self, more: &str) -> String {
         self.held.push_str(more);
         if !more.contains(is_between_words) {
             return String::new();
         }
-        let settled: String = self.held.drain(..self.redactor.settled_len(&self.held)).collect();
+        let settled: String = self.held.drain(..self.redactor.find_settled_length(&self.held)).collect();
         self.redactor.redact(&settled)
     }
 
-    /// Ends the text, and returns what was held back.
+    /// Ends the text, and returns the part held back, masked.
     pub fn finish(&mut self) -> String {
         self.redactor.redact(&std::mem::take(&mut self.held))
     }

@@ -13,8 +13,8 @@ pub struct Transcript {
     pub confidence: f64,
     /// The recording's length in seconds.
     pub seconds: f64,
-    /// The model's probability that nobody spoke, 0 to 1: the lowest of all parts. 1 without asking the model if the recording is only
-    /// silence or steady noise.
+    /// The model's probability that nobody spoke, 0 to 1: the lowest of all parts. If the recording is only silence or steady noise, the
+    /// model isn't asked and this is 1.
     pub no_speech: f64,
     /// Text that the model wrote over parts without speech; left out of `text`.
     pub dropped: Vec<String>,

@@ -52,7 +52,7 @@ pub fn describe_kind(kind: &str) -> &str {
     }
 }
 
-/// Returns the name for use in a sentence, as in `your voice note`.
+/// Returns the name of a file of this kind for use in a sentence, as in `your voice note`.
 pub fn name(kind: &str) -> &str {
     match kind {
         "voice" => "voice note",

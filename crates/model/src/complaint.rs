@@ -183,8 +183,8 @@ impl Complaint {
         }
     }
 
-    /// Parses an answer without a turn. `None` if the answer isn't a complaint either.
-    pub(super) fn instead_of_turn(value: &Value) -> Option<Self> {
+    /// Parses an event that isn't a turn. `None` if it isn't a complaint either.
+    pub(super) fn parse_in_stream(value: &Value) -> Option<Self> {
         let complaint = Self::parse(value);
         let is_named = |name: &str| value.get(name).and_then(Value::as_str) == Some("error");
         let is_failed = value.get("success") == Some(&Value::Bool(false));

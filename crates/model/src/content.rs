@@ -19,8 +19,8 @@ pub const INVALID_INPUT_KEY: &str = "INVALID_JSON";
 /// The fault of an incomplete call.
 const CUT_OFF: &str = "This call was cut off before its arguments were complete. It was not run; call again.";
 /// The fault of an ambiguous call: a person could be shown something other than what runs.
-const KEY_TWICE: &str = "A key stands twice in the arguments of this call, so that they can be read in two ways. It was not run; call \
-                         again with each key once.";
+const KEY_TWICE: &str = "A key occurs twice in the arguments of this call, so they are ambiguous. It was not run; call again with each \
+                         key once.";
 
 /// A tool call by the model. Every call needs a `tool_result` in the very next user message, run or not: without it the conversation
 /// becomes unusable.

@@ -86,7 +86,7 @@ pub type Watcher = Box<dyn Fn(TurnPiece)>;
 /// The progress of a request, for a caller that may abandon it: an abandoned request is still charged for the part that ran.
 #[derive(Default)]
 pub struct Progress {
-    is_leaving: Arc<AtomicBool>,
+    is_sent: Arc<AtomicBool>,
     usage: Cell<Usage>,
     news: Notify,
     watcher: Option<Watcher>,
@@ -116,9 +116,9 @@ impl Progress {
         }
     }
 
-    /// The flag to set, from any thread, before the first byte of the request is sent.
-    fn leaving_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_leaving)
+    /// The flag to set, from any thread, before the first byte of the request leaves.
+    fn sent_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_sent)
     }
 
     /// Records the usage that an answer has reported so far.
@@ -132,7 +132,7 @@ impl Progress {
     pub fn state(&self) -> Known {
         match self.usage.get() {
             usage if usage != Usage::default() => Known::Told(usage),
-            _ if self.is_leaving.load(Ordering::Acquire) => Known::Sent,
+            _ if self.is_sent.load(Ordering::Acquire) => Known::Sent,
             _ => Known::Unsent,
         }
     }

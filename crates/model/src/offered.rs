@@ -38,8 +38,8 @@ pub fn per_million((input, output): (f64, f64)) -> String {
     format!("${input:.2} for a million tokens in, ${output:.2} out")
 }
 
-/// A warning about configured models of unknown price: the price they are charged at, and the tokens that the daily budget buys by it.
-/// `None` if every price is known.
+/// Warns about configured models of unknown price. The warning states the price assumed for them, and the tokens that the daily budget
+/// buys at this price. `None` if every price is known.
 pub fn describe_unpriced_models(config: &Config) -> Option<String> {
     let is_unknown = |name: &&str| match Provider::from_model(name) {
         Provider::OpenAi => !config.is_local(name) && config.openai_price.is_none(),

@@ -49,14 +49,14 @@ const NOTES: [&str; 14] = [
 pub(super) struct FormReader<'a> {
     pdf: &'a Pdf,
     /// The names of the fields found so far.
-    met: HashSet<String>,
+    found_names: HashSet<String>,
     /// The number of fields and notes listed so far.
-    told: usize,
+    listed: usize,
 }
 
 impl<'a> FormReader<'a> {
     pub(super) fn new(pdf: &'a Pdf) -> Self {
-        Self { pdf, met: HashSet::new(), told: 0 }
+        Self { pdf, found_names: HashSet::new(), listed: 0 }
     }
 
     /// Returns the fields and notes of a page as lines, except those whose words are already in `text`; empty if there are none.
@@ -65,7 +65,7 @@ impl<'a> FormReader<'a> {
         let annotations = page.raw().get::<Array<'_>>("Annots");
         let (mut fields, mut notes) = (String::new(), String::new());
         for annotation in annotations.iter().flat_map(|all| all.iter::<Dict<'_>>()) {
-            if self.told >= MAX_LISTED {
+            if self.listed >= MAX_LISTED {
                 break;
             }
             if annotation.get::<u32>("F").unwrap_or(0) & UNSEEN != 0 {
@@ -80,7 +80,7 @@ impl<'a> FormReader<'a> {
                 continue;
             };
             if let Some(line) = line {
-                self.told += 1;
+                self.listed += 1;
                 section.push_str(&format!("- {line}\n"));
             }
         }
@@ -88,7 +88,7 @@ impl<'a> FormReader<'a> {
         section("form fields", fields) + &section("notes on the page", notes)
     }
 
-    /// Returns the fields outside all pages, and a note if fields can't be read; empty if there is nothing to say.
+    /// Returns the fields outside all pages, and a note if fields can't be read; empty if there are neither.
     pub(super) fn read_rest(&mut self) -> String {
         let root = self.pdf.xref().get::<Dict<'_>>(self.pdf.xref().root_id());
         let Some(form) = root.and_then(|root| root.get::<Dict<'_>>("AcroForm")) else { return String::new() };
@@ -96,7 +96,7 @@ impl<'a> FormReader<'a> {
         let (mut waiting, mut seen) = (self.read_children(&form, "Fields"), HashSet::new());
         while let Some(field) = waiting.pop() {
             // A form may have any number of fields without a value, so the search has a limit too.
-            if self.told >= MAX_LISTED
+            if self.listed >= MAX_LISTED
                 || seen.len() >= 10 * MAX_LISTED
                 || !field.obj_id().is_none_or(|id| seen.insert(id))
             {
@@ -104,10 +104,10 @@ impl<'a> FormReader<'a> {
             }
             let kids = self.read_children(&field, "Kids");
             // Children with a name are fields. Others are only the places where this field is drawn.
-            let is_met = self.met.contains(&full_name(&field));
+            let is_met = self.found_names.contains(&full_name(&field));
             if !is_met && kids.iter().all(|kid| !kid.contains_key("T")) {
                 if let Some(line) = self.read_field(&field, "") {
-                    self.told += 1;
+                    self.listed += 1;
                     lines.push_str(&format!("- {line}\n"));
                 }
             } else {
@@ -115,11 +115,11 @@ impl<'a> FormReader<'a> {
             }
         }
         if !lines.is_empty() {
-            lines.insert_str(0, "[form fields that stand on no page]\n");
+            lines.insert_str(0, "[form fields outside all pages]\n");
         }
-        if self.met.is_empty() && form.contains_key("XFA") {
+        if self.found_names.is_empty() && form.contains_key("XFA") {
             lines.push_str(
-                "[This is a form of a kind (XFA) whose values can't be read here. Printed to a PDF it can be read.]\n",
+                "[This is a form of a kind (XFA) whose values can't be read here. Once printed to a PDF, it can be read.]\n",
             );
         }
         lines
@@ -144,7 +144,7 @@ impl<'a> FormReader<'a> {
         let kind = find_inherited::<Name<'_>>(widget, "FT")?;
         let flags = find_inherited::<u32>(widget, "Ff").unwrap_or(0);
         let name = full_name(widget);
-        self.met.insert(name.clone());
+        self.found_names.insert(name.clone());
         let label = find_inherited::<Object<'_>>(widget, "TU").and_then(|label| text_of_object(&label));
         let label =
             label.map(|label| one_line(&label, MAX_NAME_CHARS)).filter(|label| !label.is_empty()).unwrap_or(name);

@@ -40,13 +40,13 @@ pub struct PdfText {
 #[serde(rename_all = "snake_case")]
 pub enum PdfFault {
     /// The PDF needs a password, or uses an unknown encryption.
-    #[error("a PDF that is locked with a password. Sent without one it can be read")]
+    #[error("a PDF that is locked with a password. It can be read if it is sent without one")]
     Locked,
     /// The PDF is malformed, or its reader failed.
-    #[error("a damaged PDF. Perhaps it can be sent once more, or as pictures")]
+    #[error("a damaged PDF. Please send it again, or as pictures")]
     Damaged,
     /// The PDF takes more time or memory than allowed.
-    #[error("a PDF that takes too long to be read. Sent in parts it can be read")]
+    #[error("a PDF that takes too long to read. It can be read if it is sent in parts")]
     TooMuch,
     /// This build has no reader.
     #[error("a PDF, which this build of Reveille can't read")]
@@ -68,7 +68,10 @@ impl PdfText {
         let mut all: String = pages.collect();
         all.push_str(&self.rest);
         if self.texts.len() < self.pages {
-            all.push_str(&format!("--- the pages from {} on are too many to be read ---\n", self.texts.len() + 1));
+            all.push_str(&format!(
+                "--- the pages from {} on were not read: there are too many ---\n",
+                self.texts.len() + 1
+            ));
         }
         all
     }
@@ -77,8 +80,7 @@ impl PdfText {
 /// The note on a page without letters.
 const NO_TEXT: &str = "(no text: perhaps a picture of a page)";
 /// The note on a page with many unknown letters.
-const UNKNOWN_LETTERS: &str =
-    "(Many letters of this page can't be told: its fonts don't say which they are. As a picture it can be read.)\n";
+const UNKNOWN_LETTERS: &str = "(Many letters of this page are unknown: its fonts don't say which they are. Sent as a picture, the page can be read.)\n";
 /// The minimum number of letters for each unknown one on a readable page.
 const MIN_LETTERS_PER_UNKNOWN: usize = 10;
 

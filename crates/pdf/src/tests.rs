@@ -8,7 +8,7 @@ fn pages_are_numbered_and_missing_text_is_reported() {
     assert_eq!(
         text.join_pages(),
         "--- page 1 of 3 ---\nOne\n--- page 2 of 3 ---\n(no text: perhaps a picture of a page)\n\
-         --- the pages from 3 on are too many to be read ---\n"
+         --- the pages from 3 on were not read: there are too many ---\n"
     );
 }
 
@@ -143,7 +143,7 @@ fn fields_outside_all_pages_are_read_and_unreadable_ones_reported() {
         "<< /FT /Btn /T (agree) /V /Yes >>",
     ];
     let read = read_text(pdf(HELLO, "", form, &objects));
-    assert_eq!(read, "Hello\n[form fields that stand on no page]\n- person.name: Ann\n- [x] agree");
+    assert_eq!(read, "Hello\n[form fields outside all pages]\n- person.name: Ann\n- [x] agree");
     let on_page = "/Annots [<< /Subtype /Widget /Rect [0 0 9 9] /Parent 7 0 R >>]";
     let read = read_text(pdf(HELLO, on_page, "/AcroForm << /Fields [6 0 R] >>", &objects));
     assert_eq!(read, "Hello\n[form fields]\n- person.name: Ann", "each field is listed once");

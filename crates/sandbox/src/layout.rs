@@ -56,7 +56,7 @@ pub struct Layout {
     pub(super) work_dir: PathBuf,
     /// The places, in mount order.
     pub(super) places: Vec<MountPlace>,
-    /// Files shown in the place of others, mounted after all places.
+    /// Files shown in place of others, mounted after all places.
     #[serde(skip)]
     pub(super) overlays: Vec<(PathBuf, PathBuf)>,
     /// The maximum size of a file, in bytes.
@@ -231,7 +231,7 @@ fn add_hidden(path: &Path, add: &mut impl FnMut(PlaceKind, PathBuf)) {
     }
 }
 
-/// Returns the path with its existing directories freed of symbolic links.
+/// Returns the path with the symbolic links in its existing directories resolved.
 fn real_parent(path: &Path) -> PathBuf {
     for parent in path.ancestors() {
         if let (Ok(real), Ok(rest)) = (parent.canonicalize(), path.strip_prefix(parent)) {

@@ -89,7 +89,7 @@ pub struct Confinement {
     pub writable: Vec<PathBuf>,
     /// Makes the `writable` roots read-only.
     pub is_read_only: bool,
-    /// Readable but never writable paths within covered places: the brain's work tree, files that came with messages.
+    /// Readable but never writable paths within covered places: the memory's work tree, files that came with messages.
     pub readable: Vec<PathBuf>,
     /// Additional readable paths; missing and hidden paths are skipped. A writable grant may lie within one.
     pub shown: Vec<PathBuf>,
@@ -97,7 +97,7 @@ pub struct Confinement {
     pub covered: Vec<PathBuf>,
     /// Paths that can neither be read nor written, including everything within them, whatever else is granted. They need not exist.
     pub hidden: Vec<PathBuf>,
-    /// Files shown read-only in the place of others, as (source, target). Only bubblewrap supports this.
+    /// Files shown read-only in place of others, as (source, target). Only bubblewrap supports this.
     pub overlays: Vec<(PathBuf, PathBuf)>,
     /// The maximum size of a file, in bytes; `None` if unlimited.
     pub max_file_bytes: Option<u64>,
@@ -130,7 +130,7 @@ pub enum Network {
 }
 
 impl Confinement {
-    /// Returns the confinement for a tool of this workspace. The scratch is writable; the brain's work tree and the
+    /// Returns the confinement for a tool of this workspace. The scratch is writable; the memory's work tree and the
     /// files that came with messages are readable. The rest of the workspace, the settings and the places of keys are
     /// out of reach.
     pub fn new(config: &Config, home: Option<&Path>, work_dir: impl Into<PathBuf>) -> Self {

@@ -9,16 +9,16 @@ use super::RATE_HZ;
 const FRAME_SAMPLES: usize = RATE_HZ as usize / 50;
 /// The level below which a recording's loudest moments are silence, in dB of full scale: a voice across a room has -45.
 const SILENT_DB: f32 = -60.0;
-/// The least difference between loud and quiet frames in speech, in dB. Speech has 20 and more, in a moving car 6; hum, hiss and tones have
-/// less than 2.
-const EVEN_DB: f32 = 3.0;
+/// The minimum difference between loud and quiet frames in speech, in dB. Speech usually has 20 or more, and 6 in a moving car. Hum, hiss
+/// and tones have less than 2.
+const MIN_RANGE_DB: f32 = 3.0;
 /// The number of louder frames ignored as clicks. A word takes more than these 80 ms, however long the silence around it.
 const CLICK_FRAMES: usize = 4;
-/// The most by which speech is quieter than the loudest moments, in dB. An "f" or "s" at a word's end is 30 dB quieter.
+/// The maximum distance of speech below the loudest moments, in dB. An "f" or "s" at a word's end is 30 dB quieter.
 const FAINTEST_SPEECH_DB: f32 = 40.0;
 /// The same limit for sound within [`NOISE_DB`] of the quietest moments, which is probably the room's own noise.
 const FAINT_SPEECH_DB: f32 = 30.0;
-/// The most by which a room's noise exceeds its quietest moments, in dB.
+/// The maximum distance of a room's noise above its quietest moments, in dB.
 const NOISE_DB: f32 = 9.0;
 /// The frames of silence kept before speech, and after it, where a word fades: 120 and 280 ms. With 200 ms after it, the base model heard
 /// "America" for "Americans" in one of the recordings here.
@@ -56,7 +56,8 @@ impl Levels {
 
 /// Returns `true` if the samples (16 kHz mono) may hold speech.
 pub(super) fn may_be_speech(samples: &[f32]) -> bool {
-    Levels::measure(samples).is_some_and(|levels| levels.loud >= SILENT_DB && levels.loud - levels.quiet >= EVEN_DB)
+    Levels::measure(samples)
+        .is_some_and(|levels| levels.loud >= SILENT_DB && levels.loud - levels.quiet >= MIN_RANGE_DB)
 }
 
 /// Removes silence before and after speech, and shortens pauses to at most 0.4 s: a second of silence costs as much computation as one of
@@ -76,7 +77,7 @@ pub(super) fn trim_silence(samples: &[f32]) -> Vec<f32> {
     kept.flat_map(|(frame, _)| frame).copied().collect()
 }
 
-/// Measures a frame's loudness around its mean: a microphone's constant offset is no sound.
+/// Measures a frame's loudness around its mean: a microphone's constant offset isn't sound.
 fn level_db(frame: &[f32]) -> f32 {
     let count = frame.len().max(1) as f32;
     let mean = frame.iter().sum::<f32>() / count;

@@ -31,11 +31,11 @@ pub enum VoiceError {
     /// The file holds no readable sound, and never will.
     #[error("there is no sound in it that can be read: {0}")]
     Undecodable(String),
-    /// The recording is over the limit for good.
+    /// The recording exceeds a limit, so a retry is useless.
     #[error("it is too long: {0}")]
     TooLong(String),
     /// A failure that may not recur.
-    #[error("it could not be written down: {0}")]
+    #[error("it could not be transcribed: {0}")]
     Failed(String),
 }
 
@@ -52,7 +52,7 @@ impl VoiceError {
 
     #[cfg_attr(not(feature = "voice"), expect(dead_code, reason = "only decoding finds it"))]
     pub(super) fn over_time_limit() -> Self {
-        Self::TooLong(format!("recordings of up to {} minutes are written down", MAX_SECONDS / 60))
+        Self::TooLong(format!("recordings of up to {} minutes are transcribed", MAX_SECONDS / 60))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Speech as text: a voice note, video note or audio file in, a [`Transcript`] out, within this process.
 //!
 //! Each file takes these steps: `decode` converts it to 16 kHz mono, `activity` looks for possible speech, whisper.cpp (`listen`)
-//! transcribes, `sift` drops inventions, and `loops` cuts endless repeats. They take hundreds of megabytes, and all processors for seconds:
-//! callers run them in a short-lived child process.
+//! transcribes, `sift` drops hallucinated text, and `loops` cuts endless repeats. These steps need hundreds of megabytes and, for seconds,
+//! all processors: callers run them in a short-lived child process.
 //!
 //! The decoders and whisper.cpp are the Cargo feature `voice`. Without it everything compiles, [`IS_BUILT`] is false, and opening a model
-//! is [`VoiceError::NotBuilt`].
+//! fails with [`VoiceError::NotBuilt`].
 
 #[cfg(feature = "voice")]
 mod activity;

@@ -16,7 +16,7 @@ const MODEL_MAGIC: [u8; 4] = *b"lmgg";
 const HEADER_BYTES: usize = 48;
 const TOKENS_AT: usize = 4;
 const WIDTH_AT: usize = 28;
-/// The most weights in a byte, at four bits each. The embeddings of all tokens, so packed, are the least size of a whole model.
+/// The maximum number of weights in a byte, at four bits each. A whole model is at least as large as its token embeddings packed this way.
 const MOST_WEIGHTS_PER_BYTE: u64 = 2;
 /// The most threads, to leave room for other programs; more gain little.
 const MAX_THREADS: usize = 4;
@@ -26,7 +26,7 @@ const POSITIONS_PER_SECOND: f64 = 50.0;
 const MAX_POSITIONS: usize = 1500;
 /// The context beyond the recording's own length, in positions.
 const MARGIN_POSITIONS: usize = 32;
-/// The least context, in positions: nine seconds. With less, the model misses the end of a short recording and repeats it. With 64
+/// The minimum context, in positions: nine seconds. With less, the model misses the end of a short recording and repeats it. With 64
 /// positions beyond the recording's length, a third of the words in clips of 2 to 5 s were wrong (tiny.en). With nine seconds, 1.3 % were
 /// wrong in clips of 2 to 11 s, against 2.3 % with the whole context.
 const MIN_POSITIONS: usize = 448;

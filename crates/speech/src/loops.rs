@@ -28,7 +28,7 @@ const SPELLED: &str = "zero oh nought nil one two three four five six seven eigh
     영 공 일 이 삼 사 오 육 칠 팔 구";
 
 /// A letter or digit of a text, or a combining mark.
-struct Sign {
+struct Character {
     c: char,
     /// Its end in the text, in bytes.
     end: usize,
@@ -48,15 +48,16 @@ pub(super) struct Unlooped {
 /// Cuts every loop of a text to one round. The rest stays as written, except for single spaces between words.
 pub(super) fn cut_loops(text: &str) -> Unlooped {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let signs = split_signs(&text);
+    let characters = split_characters(&text);
     let mut unlooped = Unlooped::default();
     let (mut at, mut written) = (0, 0);
-    while at < signs.len() {
-        let Some((length, rounds)) = find_loop(&signs, at) else {
+    while at < characters.len() {
+        let Some((length, rounds)) = find_loop(&characters, at) else {
             at += 1;
             continue;
         };
-        let last_of = |round: usize| signs.get(at + length * round - 1).map_or(text.len(), |sign| sign.end);
+        let last_of =
+            |round: usize| characters.get(at + length * round - 1).map_or(text.len(), |character| character.end);
         let (first_end, end) = (last_of(1), last_of(rounds));
         unlooped.text.push_str(text.get(written..first_end).unwrap_or_default());
         let cut = text.get(first_end..end).unwrap_or_default();
@@ -69,18 +70,18 @@ pub(super) fn cut_loops(text: &str) -> Unlooped {
     unlooped
 }
 
-fn split_signs(text: &str) -> Vec<Sign> {
-    let mut signs = Vec::new();
+fn split_characters(text: &str) -> Vec<Character> {
+    let mut characters = Vec::new();
     let mut begins_word = true;
     for (start, c) in text.char_indices() {
         begins_word |= c.is_whitespace();
         if is_compared(c) {
             let end = start + c.len_utf8();
             let lower = c.to_lowercase().next().unwrap_or(c);
-            signs.push(Sign { c: lower, end, begins_word: std::mem::take(&mut begins_word) });
+            characters.push(Character { c: lower, end, begins_word: std::mem::take(&mut begins_word) });
         }
     }
-    signs
+    characters
 }
 
 /// Returns `true` for characters that are compared. Marks belong to their letters, and unknown characters aren't taken for punctuation.
@@ -93,19 +94,19 @@ fn is_compared(c: char) -> bool {
 }
 
 /// Finds the shortest phrase that loops from `at` on. Returns its length and the number of its rounds.
-fn find_loop(signs: &[Sign], at: usize) -> Option<(usize, usize)> {
-    let rest = signs.get(at..)?;
+fn find_loop(characters: &[Character], at: usize) -> Option<(usize, usize)> {
+    let rest = characters.get(at..)?;
     (1..=MAX_PHRASE.min(rest.len() / 2)).find_map(|length| {
         let (phrase, next) = (rest.get(..length)?, rest.get(length)?);
         // Inside a word, a loop must stay inside it, so that "hand, and, and" is left alone.
-        let stays_within = !next.begins_word && phrase.iter().skip(1).all(|sign| !sign.begins_word);
+        let stays_within = !next.begins_word && phrase.iter().skip(1).all(|character| !character.begins_word);
         if !rest.first()?.begins_word && !stays_within {
             return None;
         }
         let alike = rest.iter().zip(rest.iter().skip(length)).take_while(|(one, other)| one.c == other.c).count();
         let mut rounds = alike / length + 1;
         // Only whole words count: the "no" of "nobody" doesn't.
-        let ends_word = |rounds: usize| rest.get(length * rounds).is_none_or(|sign| sign.begins_word);
+        let ends_word = |rounds: usize| rest.get(length * rounds).is_none_or(|character| character.begins_word);
         while next.begins_word && rounds > 1 && !ends_word(rounds) {
             rounds -= 1;
         }
@@ -114,16 +115,16 @@ fn find_loop(signs: &[Sign], at: usize) -> Option<(usize, usize)> {
 }
 
 /// Returns how often a person may say a phrase in a row.
-fn most_rounds(phrase: &[Sign]) -> usize {
+fn most_rounds(phrase: &[Character]) -> usize {
     let mut words: Vec<String> = Vec::new();
-    for sign in phrase {
+    for character in phrase {
         match words.last_mut() {
-            Some(word) if !sign.begins_word => word.push(sign.c),
-            _ => words.push(sign.c.to_string()),
+            Some(word) if !character.begins_word => word.push(character.c),
+            _ => words.push(character.c.to_string()),
         }
     }
     let is_numeral = |c: char| c.is_numeric() || SPELLED.split_whitespace().any(|word| word.chars().eq([c]));
-    if phrase.iter().all(|sign| is_numeral(sign.c)) {
+    if phrase.iter().all(|character| is_numeral(character.c)) {
         return MOST_SPELLED / phrase.len();
     }
     let is_letter = |word: &str| word.chars().count() == 1;

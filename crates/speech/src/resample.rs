@@ -8,7 +8,7 @@ use super::RATE_HZ;
 /// The accepted rates in Hz. The most awkward of them needs a table of 26 MB.
 pub(super) const RATES_HZ: std::ops::RangeInclusive<u32> = 4_000..=192_000;
 
-/// The number of the sinc's zeros on each side of the filter.
+/// The number of the sinc's zero crossings on each side of the filter.
 const ZEROS: f64 = 16.0;
 /// The start of the filter's slope, as a share of the lower rate's range.
 const ROLL_OFF: f64 = 0.94;
@@ -57,7 +57,7 @@ impl Resampler {
         self.filter_pending(whole, out);
     }
 
-    /// Adds all samples that the pending input suffices for, until `most` samples are given in total.
+    /// Adds all samples for which there is enough pending input, up to `most` samples in total.
     fn filter_pending(&mut self, most: u64, out: &mut Vec<f32>) {
         while self.given < most {
             let (base, phase) = (self.at / self.up, self.at % self.up);
@@ -73,7 +73,7 @@ impl Resampler {
     }
 }
 
-/// Returns the weights of `2 * half` samples around a place `offset` of a sample after the one at `half - 1`.
+/// Returns the weights of `2 * half` samples. The filter's centre lies `offset` samples after the sample at index `half - 1`.
 fn build_filter(offset: f64, half: usize, cutoff: f64) -> Vec<f32> {
     let weight = |n: usize| {
         let x = n as f64 - (half as f64 - 1.0) - offset;

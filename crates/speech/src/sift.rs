@@ -1,6 +1,6 @@
-//! Separates speech from the model's inventions: Whisper fills silence, music and noise with phrases from its training data.
+//! Separates speech from the model's hallucinations: Whisper fills silence, music and noise with phrases from its training data.
 //!
-//! These are pure functions. Dropped text is kept beside the result, so that nobody has to trust these rules.
+//! These are pure functions. Dropped text is kept beside the result, so that a person can check these rules.
 
 use super::loops::cut_loops;
 
@@ -33,7 +33,7 @@ pub(super) struct Sifted {
 const NO_SPEECH: f64 = 0.6;
 /// The confidence below which the model is unsure, a mean log-probability of -0.7. Understood speech has 0.6 and more.
 const UNSURE: f64 = 0.5;
-/// The thresholds for phrases from the training data, which are dropped at less doubt.
+/// The thresholds for phrases from the training data, which are dropped at a slighter doubt than other text.
 const PHANTOM_NO_SPEECH: f64 = 0.25;
 const PHANTOM_UNSURE: f64 = 0.65;
 

@@ -32,7 +32,7 @@ fn describe_speech(config: &Config) -> String {
     match (speech::IS_BUILT, &config.whisper_model) {
         (false, _) => "Voice notes are kept but not understood: this build has no speech recognition.",
         (true, None) => "Voice notes are kept but not understood: no speech model is set (WHISPER_MODEL).",
-        (true, Some(_)) => "Voice notes are written down on this machine.",
+        (true, Some(_)) => "Voice notes are transcribed on this machine.",
     }
     .to_owned()
 }

@@ -18,7 +18,7 @@ struct AboutMe {}
 pub(super) fn define_tool() -> Tool {
     Tool::new(
         ABOUT_ME,
-        "Tell what this assistant is and can do: version, models, channels, what it may do unasked, what is granted, what it can't.",
+        "Describe this assistant and its abilities: version, models, channels, what it may do unasked, its grants, its limits.",
         Effect::Read,
         |_: &AboutMe, world| Ok(Done::from_text(describe_assistant(world))),
     )

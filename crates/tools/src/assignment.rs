@@ -55,7 +55,7 @@ impl Assignment {
     /// Returns the reason for a missing tool.
     fn refusal(&self) -> &'static str {
         match self {
-            Self::Reflection(_) => "A look back reads and remembers; it has no other tools.",
+            Self::Reflection(_) => "A reflection reads and remembers; it has no other tools.",
             Self::Job(Some(_)) => "The job's file doesn't name this tool.",
             Self::Step(_) | Self::Job(None) | Self::Initiative { .. } => "This work hasn't this tool.",
         }
@@ -66,7 +66,7 @@ impl Assignment {
 pub(super) fn find_refusal(tool: &str, world: &World) -> Option<&'static str> {
     match &world.cycle.assignment {
         Some(work) if !work.allows(tool) => Some(work.refusal()),
-        None if reflect::is_of_reflection(tool) => Some("Only a look back at the day has this tool."),
+        None if reflect::is_of_reflection(tool) => Some("Only the day's reflection has this tool."),
         None if is_of_own_work(tool) => Some("Only a step of a long task has this tool."),
         _ => None,
     }

@@ -59,7 +59,7 @@ impl LastPdf {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadAttachment {
-    /// Its id, as the message says it; without one this chat's files are listed.
+    /// Its id, as given in the message; when left out, this chat's files are listed.
     #[serde(default)]
     id: Option<i64>,
     /// Where to begin, in bytes.
@@ -122,7 +122,7 @@ fn read_attachment(args: &ReadAttachment, world: &World) -> Outcome {
 /// Reads a piece of a plain file, and returns the file's length.
 fn read_piece(path: &Path, offset: u64) -> io::Result<(Vec<u8>, u64)> {
     if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it isn't a plain file"));
     }
     let mut file = fs::File::open(path)?;
     let total = file.metadata()?.len();

@@ -31,10 +31,10 @@ const TAINT: &str = "a program's output";
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Bash {
-    /// What to run. Where it stands and what it sets stays for the next call.
+    /// What to run. Its folder and variables are kept for the next call.
     #[serde(default)]
     command: Option<String>,
-    /// End the shell with all that it has started, and begin a fresh one.
+    /// End the shell and everything it started, and begin a new one.
     #[serde(default)]
     restart: bool,
     /// Let this command change files in granted folders, which are read-only without it. It runs in a shell of its own, which begins in an
@@ -73,10 +73,10 @@ pub(super) fn define_tool() -> Tool {
 }
 
 fn run<'a>(args: Bash, world: &'a World, exec: &'a mut Exec) -> Acting<'a> {
-    Box::pin(carry_out(args, world, exec))
+    Box::pin(run_shell_command(args, world, exec))
 }
 
-async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
+async fn run_shell_command(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     let wanted = args.access();
     if args.restart {
         exec.end_shell();
@@ -96,7 +96,7 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     let access = world.means.rules.limit_access(&command, wanted);
     let copy = copy_writable_folders(&command, access, world, exec.is_approved()).await?;
     let is_first = !exec.shelter().folder().path().is_dir();
-    let CommandRun { ran, dir, is_anew } = exec.run_command(&command, access).await.map_err(Refusal::new)?;
+    let CommandRun { ran, dir, is_new_shell } = exec.run_command(&command, access).await.map_err(Refusal::new)?;
     // Dropped on this thread, so that a following undo sees the recorded changes.
     drop(copy);
     let hint = choose_hint(&ran, access, &world.means.rules);
@@ -115,9 +115,9 @@ async fn carry_out(args: Bash, world: &World, exec: &mut Exec) -> Outcome {
     };
     let place = match dir {
         Some(dir) if !access.is_none() => {
-            format!("\n[it began in {}; what it left there can be read, and copied to where you work]", dir.display())
+            format!("\n[it began in {}; its files there can be read, and copied to your folder]", dir.display())
         }
-        _ if is_anew => "\n[it ran in a fresh shell, which sees what it names]".to_owned(),
+        _ if is_new_shell => "\n[it ran in a new shell, which sees the files that it names]".to_owned(),
         _ if access.is_none() && is_first && exec.shelter().has_leftovers() => {
             let scratch = exec.shelter().scratch().display();
             format!("\n[this cycle's own folder began empty; earlier cycles' are in {scratch}]")

@@ -21,7 +21,7 @@ const REVERT: &str = "brain_revert";
 /// Default number of listed commits.
 const DEFAULT_LISTED: usize = 10;
 /// Replaces the words of a commit that changed excluded files.
-const KEPT_BACK: &str = "(it changed what your person's rules keep back, so its words aren't told)";
+const KEPT_BACK: &str = "(it changed files that your person's rules exclude, so its message isn't shown)";
 /// Maximum number of listed commits.
 const MAX_LISTED: usize = 50;
 /// Maximum number of commits searched for words.
@@ -79,12 +79,12 @@ struct Revert {
 
 pub(super) fn define_tools() -> Vec<Tool> {
     vec![
-        Tool::new(LOG, "List what was committed to the memory, the newest first: by which wake or person, and when.", Effect::Read, list_commits),
+        Tool::new(LOG, "List the memory's commits, the newest first: by which wake or person, and when.", Effect::Read, list_commits),
         Tool::new(DIFF, "Show what one wake or commit changed in the memory, line by line.", Effect::Read, show_diff),
         Tool::new(
             REVERT,
-            "Take a whole wake back, or what a person changed by a command of theirs: what it wrote into the memory, its reminders, what it hasn't sent yet. Later edits stay. The next \
-             wake does it and says what became of it.",
+            "Undo a whole wake, or a change that a person made by a command: what it wrote into the memory, its reminders, what it hasn't \
+             sent yet. Later edits stay. The next wake does it and reports the result.",
             Effect::Staged,
             revert_wake,
         )
@@ -99,16 +99,19 @@ struct Nothing {}
 
 /// Builds the offline model's tool to undo the last step, called only for an explicit request.
 pub(super) fn undo_last() -> Tool {
-    Tool::new("undo_last", "Take back what was done last for this chat.", Effect::Staged, |_: &Nothing, world| {
-        match &world.conversation.last_undoable {
+    Tool::new(
+        "undo_last",
+        "Undo the last change made for this chat.",
+        Effect::Staged,
+        |_: &Nothing, world| match &world.conversation.last_undoable {
             Some(last) => {
                 let what = last.what.as_deref().unwrap_or("the last step");
                 let content = format!("Undoing {what}. I'll tell you when it's done.");
-                Ok(Done { content, ..taken_back(&last.wake, world) })
+                Ok(Done { content, ..request_undo(&last.wake, world) })
             }
             None => Err(Refusal::new("There's nothing left that I could undo.")),
-        }
-    })
+        },
+    )
     .with_reach(Reach::Persists)
 }
 
@@ -148,7 +151,8 @@ fn list_commits(args: &Log, world: &World) -> Outcome {
     };
     let (mut lines, mut taint) = (Vec::new(), None);
     for commit in commits.iter().filter(fits) {
-        let is_quiet = holds_back((&repo, root), commit, world).map_err(|error| refuse_unreadable(&error))?;
+        let is_quiet =
+            changes_excluded_files((&repo, root), commit, world).map_err(|error| refuse_unreadable(&error))?;
         // Showing the commit would reveal that it contains the words.
         if is_quiet && !wanted.is_empty() {
             continue;
@@ -165,7 +169,7 @@ fn list_commits(args: &Log, world: &World) -> Outcome {
 }
 
 /// Returns true if a commit changed excluded files, which its message may reveal.
-fn holds_back((repo, root): (&Repo, &Path), commit: &Commit, world: &World) -> Result<bool, RepoError> {
+fn changes_excluded_files((repo, root): (&Repo, &Path), commit: &Commit, world: &World) -> Result<bool, RepoError> {
     if world.means.rules.is_empty() {
         return Ok(false);
     }
@@ -197,10 +201,7 @@ fn show_diff(args: &Diff, world: &World) -> Outcome {
     let head = format_commit(&shown.commit, shown.left_out > 0, world);
     let text = match shown.left_out {
         0 => format!("{head}\n{}\n{}\n{}", shown.message.trim(), shown.stat.trim_end(), shown.diff),
-        n => format!(
-            "{head}\n(Files that your person's rules keep back, and that are left out here: {n}.)\n{}",
-            shown.diff
-        ),
+        n => format!("{head}\n(Files that your person's rules exclude, left out here: {n}.)\n{}", shown.diff),
     };
     let total = text.lines().count();
     let from = args.from_line.unwrap_or(1).max(1);
@@ -233,8 +234,8 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
         (Some(known), None) => known,
         (None, _) => {
             return Err(Refusal::new(format!(
-                "There is no wake that begins with {id:?} and can be taken back: it has to be over, to have committed something, and not \
-                 to be undone already. Nothing was done."
+                "No wake that begins with {id:?} can be undone: it has to be over, to have committed something, and not to be undone \
+                 already. Nothing was done."
             )));
         }
         (Some(_), Some(_)) => {
@@ -255,15 +256,15 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
     };
     if changed.iter().any(of_orders) {
         return Err(Refusal::new(format!(
-            "The wake {wake} changed what steers you; your person takes that back, with /undo. Nothing was done."
+            "The wake {wake} changed what steers you; only your person undoes that, with /undo. Nothing was done."
         )));
     }
     if !world.means.rules.is_empty() && changed.iter().any(|place| is_kept_back(world, REVERT, place)) {
         return Err(Refusal::new(format!(
-            "The wake {wake} changed what your person's rules keep back; they can take it back themselves, with /undo. Nothing was done."
+            "The wake {wake} changed files that your person's rules exclude; they can undo it themselves, with /undo. Nothing was done."
         )));
     }
-    let done = taken_back(&wake, world);
+    let done = request_undo(&wake, world);
     Ok(match &known.what {
         Some(what) => Done { content: format!("It is {what}. {}", done.content), ..done },
         None => done,
@@ -271,7 +272,7 @@ fn revert_wake(args: &Revert, world: &World) -> Outcome {
 }
 
 /// Requests the undo of a wake.
-fn taken_back(wake: &str, world: &World) -> Done {
+fn request_undo(wake: &str, world: &World) -> Done {
     let wake = wake.to_owned();
     let (chat, thread_id, reply_to) = world
         .conversation
@@ -279,8 +280,8 @@ fn taken_back(wake: &str, world: &World) -> Done {
         .map_or((world.unasked.owner_chat, None, None), |chat| (chat.id, chat.thread_id, chat.reply_to));
     Done {
         content: format!(
-            "The wake {wake} is taken back as soon as this one is over; the chat is told then what became of it. Don't say yet that it is \
-             done."
+            "The wake {wake} will be undone as soon as this one is over, and the chat will then be told the result. Don't say yet that it \
+             is done."
         ),
         receipt: Some(format!("Asked for the wake {wake} to be undone")),
         changes: vec![Change::Undo { wake, chat, thread_id, reply_to }],

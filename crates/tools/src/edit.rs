@@ -44,24 +44,24 @@ enum Command {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// view: a file's lines, or a folder's entries. create: a new file. str_replace: old_str, which must stand in the file exactly
-    /// once, becomes new_str. insert: lines behind a line. undo_edit: takes back this wake's last edit of the file.
+    /// view: a file's lines, or a folder's entries. create: a new file. str_replace: old_str, which must occur in the file exactly
+    /// once, becomes new_str. insert: lines after a line. undo_edit: undoes this wake's last edit of the file.
     command: Command,
-    /// The file or folder. What doesn't begin with / is in the scratch folder.
+    /// The file or folder. Relative paths are in the scratch folder.
     path: String,
     /// view: the first and the last line, from 1; -1 is the end.
     #[serde(default)]
     view_range: Option<[i64; 2]>,
-    /// create: what the file says.
+    /// create: the file's content.
     #[serde(default)]
     file_text: Option<String>,
-    /// str_replace: what is replaced.
+    /// str_replace: the text to replace.
     #[serde(default)]
     old_str: Option<String>,
-    /// str_replace: what stands there instead; nothing when left out.
+    /// str_replace: the replacement; nothing when left out.
     #[serde(default)]
     new_str: Option<String>,
-    /// insert: the line behind which it is put; 0 is the beginning.
+    /// insert: the line after which to insert; 0 is the beginning.
     #[serde(default)]
     insert_line: Option<usize>,
     /// insert: the lines.
@@ -100,7 +100,7 @@ fn run(args: &Edit, world: &World, exec: &mut Exec) -> Outcome {
             let line = args.insert_line.ok_or_else(|| refuse_missing("insert_line"))?;
             let new = require_argument(args.insert_text.as_deref().or(args.new_str.as_deref()), "insert_text")?;
             edit_file(&place, exec, |text| {
-                Ok((edits::insert_lines(text, line, new)?, format!("Inserted it behind line {line} of {}.", args.path)))
+                Ok((edits::insert_lines(text, line, new)?, format!("Inserted it after line {line} of {}.", args.path)))
             })
         }
         Command::UndoEdit => undo_edit(&place, exec),
@@ -122,7 +122,7 @@ fn view_place(args: &Edit, place: &Place, world: &World) -> Outcome {
             return Err(Refusal::new("view_range is for files, and this is a folder. Nothing was done."));
         }
         Some(BeneathKind::Folder) => {
-            let is_kept_back = files::kept_back(world.means.rules.clone(), &[EDITOR], Some(&args.path));
+            let is_kept_back = files::build_exclusion(world.means.rules.clone(), &[EDITOR], Some(&args.path));
             let lines = vec![format!("{}/", place.path().display())];
             let mut listing = Listing { is_kept_back: &is_kept_back, lines, kept_back: 0 };
             listing.add_folder(place, 1)?;
@@ -171,7 +171,7 @@ impl Listing<'_> {
                 let inner = place.join(&entry.name)?;
                 // Unreadable folders are listed by name.
                 if self.add_folder(&inner, depth + 1).is_err() {
-                    self.lines.push(format!("{indent}  (can't be looked into)"));
+                    self.lines.push(format!("{indent}  (can't be opened)"));
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Listing<'_> {
             self.lines.push("(There is more; look into one of the folders, or use find_files.)".to_owned());
         }
         if self.kept_back > 0 {
-            let note = format!("(Files and folders that your person's rules keep back: {}.)", self.kept_back);
+            let note = format!("(Files and folders that your person's rules exclude: {}.)", self.kept_back);
             self.lines.push(note);
         }
         self.lines.join("\n")
@@ -210,7 +210,7 @@ fn create_file(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
         Whose::Scratch if is_there => Some(read_text(place)?),
         _ if is_there => {
             return Err(Refusal::new(format!(
-                "{} is there already, and create doesn't overwrite: edit it with str_replace. Nothing was done.",
+                "{} already exists, and create doesn't overwrite: edit it with str_replace. Nothing was done.",
                 args.path
             )));
         }
@@ -227,7 +227,7 @@ fn create_file(args: &Edit, place: &Place, exec: &mut Exec) -> Outcome {
     Ok(Done { content, receipt: Some(format!("{verb} the file {}", place.name())), ..Done::default() })
 }
 
-/// Edits an existing file by the function `edit`.
+/// Edits an existing file with the function `edit`, which returns the new text and a report.
 fn edit_file(place: &Place, exec: &mut Exec, edit: impl FnOnce(&str) -> Result<(String, String), String>) -> Outcome {
     let (before, stamp) = read_text(place)?;
     let (after, told) = edit(&before).map_err(|why| Refusal::new(format!("{why} Nothing was done.")))?;
@@ -239,16 +239,16 @@ fn edit_file(place: &Place, exec: &mut Exec, edit: impl FnOnce(&str) -> Result<(
 
 fn undo_edit(place: &Place, exec: &mut Exec) -> Outcome {
     let Some(step) = exec.edits.find_last(place.path()) else {
-        return Err(Refusal::new("In this wake nothing of this file was edited that isn't undone. Nothing was done."));
+        return Err(Refusal::new("This wake has no edit of this file left to undo. Nothing was done."));
     };
     let (now, stamp) = read_text(place)?;
     if now != step.after {
-        return Err(Refusal::new("The file was changed since by somebody else; it stays as it is."));
+        return Err(Refusal::new("Somebody else has changed the file since; it stays as it is."));
     }
     let content = match &step.before {
         Some(before) => {
             place.write(before.as_bytes(), Some(&stamp))?;
-            "The last edit is undone: the file says what it said before."
+            "The last edit is undone: the file has its former content."
         }
         None => {
             place.remove(&stamp)?;

@@ -33,7 +33,7 @@ pub(super) fn list_roots(world: &World, exec: &Exec) -> Result<Roots, Refusal> {
 /// Returns the test for paths excluded by the person's rules during a search or listing. `looks` are the tools whose
 /// rules apply, the calling tool first. The call was judged by its starting path. If the person approved a starting
 /// path that a rule asks about, only denied paths within remain excluded.
-pub(super) fn kept_back(
+pub(super) fn build_exclusion(
     rules: Rules,
     looks: &'static [&'static str],
     begins: Option<&str>,

@@ -64,10 +64,10 @@ async fn find_files(args: Find, world: &World, exec: &Exec) -> Outcome {
     // Cancels the search if this call is dropped.
     let cancel_guard = Wanted::default();
     let flag = cancel_guard.flag();
-    let is_kept_back = files::kept_back(world.means.rules.clone(), &READING_TOOLS, path.as_deref());
+    let is_kept_back = files::build_exclusion(world.means.rules.clone(), &READING_TOOLS, path.as_deref());
     let found = tokio::task::spawn_blocking(move || search::search_folders(starts, &query, &is_kept_back, &flag))
         .await
-        .map_err(|error| Refusal::new(format!("The search broke off ({error}). Nothing was found out.")))?;
+        .map_err(|error| Refusal::new(format!("The search was interrupted ({error}). It gave no result.")))?;
     drop(cancel_guard);
     let taint = match found.hits.iter().any(|hit| may_be_untrusted(hit, world)) {
         _ if is_outside_memory && !found.hits.is_empty() => Some("names and lines of files".to_owned()),

@@ -18,7 +18,7 @@ const MAX_PICTURES_BYTES: u64 = 6_000_000;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ViewImage {
-    /// The file. What doesn't begin with / is in the scratch folder.
+    /// The file. Relative paths are in the scratch folder.
     path: String,
 }
 
@@ -37,7 +37,7 @@ fn view_image(args: &ViewImage, world: &World, exec: &mut Exec) -> Outcome {
     let place = files::list_roots(world, exec)?.resolve(&args.path, PathUse::Read)?;
     let (bytes, _) = place.read(MAX_IMAGE_BYTES)?;
     let Content::Image { mime, size: (width, height) } = content::sniff(&bytes) else {
-        return Err(Refusal::new("By its bytes it is no picture that can be shown: PNG, JPEG, GIF and WebP can."));
+        return Err(Refusal::new("Its content isn't a picture that can be shown: PNG, JPEG, GIF and WebP can."));
     };
     if width.max(height) > MAX_SIDE_PX {
         return Err(Refusal::new(format!(

@@ -346,7 +346,7 @@ impl Tool {
     }
 
     /// Sets the tool whose reading rules apply here too.
-    fn reading_as(self, tool: &'static str) -> Self {
+    fn with_reading_rules_of(self, tool: &'static str) -> Self {
         Self { reads_as: Some(tool), ..self }
     }
 
@@ -378,14 +378,14 @@ impl Tool {
     /// Returns true if a call may send its arguments off this machine, and for invalid arguments.
     pub fn may_send(&self, input: &str, world: &World) -> bool {
         let Some(touches) = &self.touches else { return self.reach == Reach::Leaves };
-        match touches(or_empty(input), world) {
+        match touches(default_to_empty_object(input), world) {
             Some(touched) => touched.reach(self.reach, world) == Reach::Leaves,
             None => true,
         }
     }
 
     fn find_targets(&self, input: &str, world: &World) -> Option<Touched> {
-        self.touches.as_ref().and_then(|touches| touches(or_empty(input), world))
+        self.touches.as_ref().and_then(|touches| touches(default_to_empty_object(input), world))
     }
 
     /// Returns true if a call names scratch files of another cycle that was tainted.
@@ -428,7 +428,7 @@ impl Tool {
             return Verdict::deny(OWNERS_ALONE);
         }
         let touched = match &self.touches {
-            Some(touches) => touches(or_empty(input), world),
+            Some(touches) => touches(default_to_empty_object(input), world),
             None => Some(Touched::Nothing),
         };
         let Some(touched) = touched else {
@@ -448,7 +448,7 @@ impl Tool {
             is_free: self.is_free,
             reach: touched.reach(self.reach, world),
             what: touched.to_policy_target(&kept_at, &world.means.rules),
-            arguments: or_empty(input),
+            arguments: default_to_empty_object(input),
         };
         // Detecting a sandbox runs a program, and checking the folders for copies scans all of them, so both happen only if needed.
         let (is_shell, writes) = match subject.what {
@@ -472,7 +472,7 @@ impl Tool {
             let other = policy::judge(&Subject { tool, ..subject }, &world.means.rules, &circumstances);
             verdict = if other.decision > verdict.decision { other } else { verdict };
         }
-        let of_jobs = self.describe_written_jobs(&touched, or_empty(input), world);
+        let of_jobs = self.describe_written_jobs(&touched, default_to_empty_object(input), world);
         self.asks
             .iter()
             .flat_map(|asks| asks(world))
@@ -482,7 +482,7 @@ impl Tool {
 }
 
 /// Missing arguments count as an empty object.
-fn or_empty(input: &str) -> &str {
+fn default_to_empty_object(input: &str) -> &str {
     if input.trim().is_empty() { "{}" } else { input }
 }
 

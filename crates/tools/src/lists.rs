@@ -38,7 +38,7 @@ struct Show {
 struct Take {
     /// The list's name.
     list: String,
-    /// The things; without them all.
+    /// The things; when left out, all of them.
     #[serde(default)]
     items: Option<Vec<String>>,
 }
@@ -46,12 +46,12 @@ struct Take {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToldDone {
-    /// What was done, as a task's title would say it.
+    /// What was done, worded like a task's title.
     task: String,
     /// What was bought, or ticked off.
     #[serde(default)]
     items: Vec<String>,
-    /// The list that was spoken of last.
+    /// The list mentioned last.
     #[serde(default)]
     list: Option<String>,
 }
@@ -70,7 +70,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
         Tool::new("list_take", "Take things off a list.", Effect::Idempotent, take_items).with_reach(Reach::Persists),
         Tool::new(
             "told_done",
-            "Finish the task that a person tells to have done, or take what they bought off the shopping list.",
+            "Finish the task that a person says they have done, or take what they bought off the shopping list.",
             Effect::Idempotent,
             finish_or_take,
         )

@@ -1,7 +1,7 @@
 //! HTTP on a loopback port: one request per connection, with limits for unknown programs that find the port.
 //!
 //! A client is unknown until its request's head arrives. Pending heads therefore have a limit of their own, so that
-//! idle connections take no place of a request.
+//! idle connections don't use up the places of requests.
 
 use std::{
     collections::VecDeque,
@@ -84,7 +84,7 @@ pub fn is_loopback_only(listener: &TcpListener) -> io::Result<()> {
     let address = listener.local_addr()?;
     match address.ip().is_loopback() {
         true => Ok(()),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} is no loopback address"))),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{address} isn't a loopback address"))),
     }
 }
 

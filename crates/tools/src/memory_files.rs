@@ -46,8 +46,8 @@ enum Command {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// view: a document's lines, or a folder's documents. create: a document with this text. str_replace: old_str, which must stand
-    /// there exactly once, becomes new_str. insert: lines behind a line. delete and rename: documents of your own.
+    /// view: a document's lines, or a folder's documents. create: a document with this text. str_replace: old_str, which must occur
+    /// exactly once, becomes new_str. insert: lines after a line. delete and rename: documents of your own.
     command: Command,
     /// The document or folder, such as `/memories/project-memory/recipes.md`.
     #[serde(default)]
@@ -55,16 +55,16 @@ struct Args {
     /// view: the first and the last line, from 1; -1 is the end.
     #[serde(default)]
     view_range: Option<[i64; 2]>,
-    /// create: what the document says.
+    /// create: the document's content.
     #[serde(default)]
     file_text: Option<String>,
-    /// str_replace: what is replaced.
+    /// str_replace: the text to replace.
     #[serde(default)]
     old_str: Option<String>,
-    /// str_replace: what stands there instead; nothing when left out.
+    /// str_replace: the replacement; nothing when left out.
     #[serde(default)]
     new_str: Option<String>,
-    /// insert: the line behind which it is put; 0 is the beginning.
+    /// insert: the line after which to insert; 0 is the beginning.
     #[serde(default)]
     insert_line: Option<usize>,
     /// insert: the lines.
@@ -96,7 +96,7 @@ pub(super) fn define_tool() -> Tool {
             }
         }
     })
-    .reading_as(READ)
+    .with_reading_rules_of(READ)
     // No beta header is needed: Anthropic's SDK accepts this type in its general Messages API (2.12.0).
     .with_trained_type("memory_20250818")
 }
@@ -123,7 +123,7 @@ fn parse_name(path: &str) -> Option<String> {
     Some(if is_beside || below.is_empty() { below.to_owned() } else { format!("memory/{below}") })
 }
 
-fn shown_as(name: &str) -> String {
+fn format_shown_path(name: &str) -> String {
     format!("{ROOT}/{}", name.strip_prefix("memory/").unwrap_or(name))
 }
 
@@ -138,7 +138,7 @@ fn run(args: &Args, world: &World) -> Outcome {
                 return Err(Refusal::new(format!(
                     "{} is there and says more than twice as much; a document isn't overwritten by that little. Edit it with \
                      str_replace. Nothing was done.",
-                    shown_as(&name)
+                    format_shown_path(&name)
                 )));
             }
             let done = stage_document(world, &name, text, "Wrote")?;
@@ -160,7 +160,8 @@ fn run(args: &Args, world: &World) -> Outcome {
         Command::Delete => {
             let name = check_removable(require_argument(args.path.as_deref(), "path")?, world)?;
             let mut done = stage_document(world, &name, String::new(), "Emptied")?;
-            done.content = format!("{} says nothing any more. What it said stays in the history.", shown_as(&name));
+            done.content =
+                format!("{} says nothing any more. What it said stays in the history.", format_shown_path(&name));
             Ok(done)
         }
         Command::Rename => rename_document(args, world),
@@ -175,15 +176,15 @@ fn refuse_missing(name: &str) -> Refusal {
     Refusal::new(format!("{name} is missing, which this command needs. Nothing was done."))
 }
 
-fn no_path(path: &str) -> Refusal {
+fn refuse_path(path: &str) -> Refusal {
     Refusal::new(format!(
-        "{path:?} is no path of the memory: those begin with {ROOT}/, in plain letters, digits, dots and dashes. Nothing was done."
+        "{path:?} isn't a path of the memory: those begin with {ROOT}/, in plain letters, digits, dots and dashes. Nothing was done."
     ))
 }
 
 fn view_path(args: &Args, world: &World) -> Outcome {
     let path = args.path.as_deref().unwrap_or(ROOT);
-    let name = parse_name(path).ok_or_else(|| no_path(path))?;
+    let name = parse_name(path).ok_or_else(|| refuse_path(path))?;
     if let Some(text) = world.memory.documents.get(&name) {
         let lines = edits::number_lines(&text, args.view_range, MAX_SHOWN_BYTES);
         let lines = lines.map_err(|why| Refusal::new(format!("{why} Nothing was done.")))?;
@@ -201,7 +202,7 @@ fn view_path(args: &Args, world: &World) -> Outcome {
         true => (Some(others::ORIGIN.to_owned()), names.join("\n")),
         false => (None, read::render_names(names)),
     };
-    let names: Vec<String> = names.lines().take(MAX_LISTED).map(shown_as).collect();
+    let names: Vec<String> = names.lines().take(MAX_LISTED).map(format_shown_path).collect();
     match names.is_empty() && !name.is_empty() {
         true => Err(Refusal::new(format!("There is nothing at {path}. {ROOT} lists what there is."))),
         false => Ok(Done { taint, ..Done::from_text(format!("The documents in {path}:\n{}", names.join("\n"))) }),
@@ -227,7 +228,7 @@ fn check_writable(path: &str, world: &World) -> Result<String, Refusal> {
         )));
     }
     if DocKind::from_path(&name) == DocKind::Log || name.starts_with(ARCHIVE_DIR) {
-        return Err(Refusal::new("The log of what happened is made from what was done, by no hand. Nothing was done."));
+        return Err(Refusal::new("The log is made from your receipts and never edited. Nothing was done."));
     }
     if memory::is_imported(&name) {
         return Err(Refusal::new(format!(
@@ -294,13 +295,13 @@ fn rename_document(args: &Args, world: &World) -> Outcome {
     if world.memory.documents.get(&to).is_some_and(|text| !text.is_empty()) {
         return Err(Refusal::new(format!(
             "{} is there already, and isn't overwritten. Nothing was done.",
-            shown_as(&to)
+            format_shown_path(&to)
         )));
     }
     let text = world.memory.documents.text(&from);
-    not_revealing(&to, &world.memory.documents.text(&to), &text)?;
+    refuse_revealing(&to, &world.memory.documents.text(&to), &text)?;
     Ok(Done {
-        content: format!("{} is {} now.", shown_as(&from), shown_as(&to)),
+        content: format!("{} is {} now.", format_shown_path(&from), format_shown_path(&to)),
         receipt: Some(format!("Renamed the document {from} to {to}")),
         changes: vec![world.memory.documents.stage(&to, text), world.memory.documents.stage(&from, String::new())],
         ..Done::default()
@@ -310,14 +311,14 @@ fn rename_document(args: &Args, world: &World) -> Outcome {
 fn stage_document(world: &World, name: &str, text: String, verb: &str) -> Outcome {
     if may_release_lines(name, &world.memory.documents.text(name), &text) {
         return Err(Refusal::new(format!(
-            "This would take lines of {} out of what is unconfirmed. What is unconfirmed is confirmed by `remember`, or by a person, \
-             and taken away by `forget`. Nothing was done.",
-            shown_as(name)
+            "This would take unconfirmed lines of {} out of quarantine. Only `remember` or a person confirms such lines, and `forget` \
+             removes them. Nothing was done.",
+            format_shown_path(name)
         )));
     }
-    not_revealing(name, &world.memory.documents.text(name), &text)?;
+    refuse_revealing(name, &world.memory.documents.text(name), &text)?;
     Ok(Done {
-        content: format!("{verb} {}, {} bytes now.", shown_as(name), text.len()),
+        content: format!("{verb} {}, {} bytes now.", format_shown_path(name), text.len()),
         receipt: Some(format!("{verb} the document {name}")),
         changes: vec![world.memory.documents.stage(name, text)],
         ..Done::default()
@@ -325,15 +326,15 @@ fn stage_document(world: &World, name: &str, text: String, verb: &str) -> Outcom
 }
 
 /// Refuses to change text that other chats can see. This tool's text has no audience mark, so it belongs to the owner alone.
-fn not_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
+fn refuse_revealing(name: &str, old: &str, new: &str) -> Result<(), Refusal> {
     // fault: mind-marks-section
     if !view::is_revealing(name, old, new) {
         return Ok(());
     }
     Err(Refusal::new(format!(
-        "This would change what chats that aren't the owner's are shown of {}. Only a person does that, by hand: `{}` on the line below \
-         a section's heading shows the section to all. Nothing was done.",
-        shown_as(name),
+        "This would change which parts of {} chats other than the owner's can see. Only a person does that, by hand: `{}` on the line \
+         below a section's heading shows the section to all. Nothing was done.",
+        format_shown_path(name),
         view::FOR_ALL
     )))
 }
@@ -516,7 +517,7 @@ mod tests {
         assert!(refused(&scene, &over).contains("is there already"));
         for path in ["/memories/agent-memory/episodic-memory.md", "/memories/agent-memory/archive/2026-01.md"] {
             let write = json!({"command": "create", "path": path, "file_text": "- I did it"});
-            assert!(refused(&scene, &write).contains("by no hand"), "{path}");
+            assert!(refused(&scene, &write).contains("never edited"), "{path}");
         }
         for path in ["/memories/agent-memory/Semantic-memory.md", "/memories/project-memory/ACTIVE.md"] {
             let write = json!({"command": "create", "path": path, "file_text": "- I did it"});

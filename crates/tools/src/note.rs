@@ -69,7 +69,7 @@ fn rewrite_document(args: &Args, world: &World, path: &str, verb: &str) -> Outco
     let change = world.memory.documents.stage(path, new);
     let theirs = if args.over_theirs { None } else { find_reverted_line(world, &change) };
     if let Some((line, is_back)) = theirs {
-        return Err(refused_for_theirs(path, &(line, is_back)));
+        return Err(refuse_undoing_person_edit(path, &(line, is_back)));
     }
     let last_line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Ok(Done {
@@ -81,10 +81,10 @@ fn rewrite_document(args: &Args, world: &World, path: &str, verb: &str) -> Outco
 }
 
 /// Returns the refusal to overwrite a person's own edit: the line, and true if a removed line would return.
-pub(super) fn refused_for_theirs(path: &str, (line, is_back): &(String, bool)) -> Refusal {
+pub(super) fn refuse_undoing_person_edit(path: &str, (line, is_back): &(String, bool)) -> Refusal {
     let (what, how) = match is_back {
         true => ("took this out", "Leave it out"),
-        false => ("wrote this", "Keep it as it stands"),
+        false => ("wrote this", "Keep it unchanged"),
     };
     Refusal::new(format!(
         "By hand, your person {what} since you last wrote {path}: {line:?}. Nothing was done. {how}; only if they said that it no longer \

@@ -79,7 +79,7 @@ pub(super) fn define_tool() -> Tool {
 fn run(plan: &Plan, world: &World) -> Outcome {
     check_text(&plan.understood, "understood", 2_000)?;
     if world.person_edits().is_some() && plan.complexity == Complexity::Background {
-        return Err(Refusal::new("A look back is no work for hours: plan it smaller.".to_owned()));
+        return Err(Refusal::new("A reflection shouldn't take hours: plan it smaller.".to_owned()));
     }
     if plan.steps.len() > MAX_STEPS {
         return Err(Refusal::new(format!(

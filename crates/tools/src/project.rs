@@ -23,10 +23,10 @@ pub(super) const PROJECT_NOTE: &str = "project_note";
 struct Args {
     /// Its name; a new one makes the document.
     project: String,
-    /// What it is to come to, in the place of what stands there.
+    /// Its goal, which replaces the present one.
     #[serde(default)]
     goal: Option<String>,
-    /// What has to be known for it, in the place of what stands there.
+    /// What one has to know for it, which replaces the present text.
     #[serde(default)]
     context: Option<String>,
     /// What happened, one line: it is added with today's date.
@@ -85,7 +85,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     if !args.over_theirs
         && let Some(theirs) = note::find_reverted_line(world, &change)
     {
-        return Err(note::refused_for_theirs(&path, &theirs));
+        return Err(note::refuse_undoing_person_edit(&path, &theirs));
     }
     let verb = if old.is_some() { "Wrote" } else { "Began the project and wrote" };
     Ok(Done {
@@ -103,7 +103,7 @@ fn read_document(name: &str, world: &World) -> (String, Option<String>) {
     (path, text)
 }
 
-/// Returns the origin noted behind a log line: the wake, or nothing for a person's order.
+/// Returns the origin noted at the end of a log line: the wake, or nothing for a person's order.
 fn format_origin(world: &World) -> String {
     let mark = if world.cycle.taint.is_some() { others::TAINTED_MARK } else { "" };
     if world.cycle.id.is_empty() { String::new() } else { format!("wake {}{mark}", world.cycle.id) }

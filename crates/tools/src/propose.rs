@@ -2,8 +2,8 @@
 //! because a person decides about orders. The question shows the diff, and the figure that will measure the
 //! success; `cycle/run/ask/proposal` keeps both, and binds the approval to exactly these texts.
 //!
-//! Some lines never change by a proposal, in either direction: addresses, settings of `.env`, numbers that could be a
-//! chat's, budgets, and sharing between chats (module `fence`). With these, a harmless-looking change could extend the
+//! A proposal may neither add nor remove some lines: addresses, settings of `.env`, numbers that could be a chat's,
+//! budgets, and sharing between chats (module `fence`). With these, a harmless-looking change could extend the
 //! assistant's rights.
 
 mod fence;
@@ -65,10 +65,10 @@ enum StatedAim {
 struct OrderEdit {
     /// `claude.md`, `skills/<name>/SKILL.md` or `memory/jobs/<name>.md`.
     path: String,
-    /// The whole lines that are replaced, as they stand there exactly once. Left out: the file is new.
+    /// The whole lines to replace, exactly as in the file, where they occur once. Left out: the file is new.
     #[serde(default)]
     old: Option<String>,
-    /// The lines that stand there instead; empty takes them out.
+    /// The new lines; empty removes the old ones.
     new: String,
 }
 
@@ -113,7 +113,8 @@ fn propose_change(args: &Args, world: &World) -> Outcome {
         changes.push(world.memory.documents.stage(path, after));
     }
     Ok(Done {
-        content: "It is so from the next conversation on. A week from now your person is told what it did.".to_owned(),
+        content: "It takes effect in the next conversation. A week from now your person is told what it changed."
+            .to_owned(),
         receipt: Some(format!("Changed my own orders, as agreed: {}", shorten_text(&title))),
         changes,
         ..Done::default()
@@ -168,7 +169,7 @@ fn apply_edits(path: &str, edits: &[&OrderEdit], current: Option<&str>) -> Resul
     let Some(current) = current else {
         return match edits {
             [edit] if replaced_text(edit).is_none() => Ok(format!("{}\n", edit.new.trim_end())),
-            _ => refuse("there is nothing. Leave `old` out for a new file, in one edit."),
+            _ => refuse("there is no such file. Leave `old` out for a new file, in one edit."),
         };
     };
     let lines: Vec<&str> = current.split_inclusive('\n').collect();
@@ -176,7 +177,7 @@ fn apply_edits(path: &str, edits: &[&OrderEdit], current: Option<&str>) -> Resul
     let mut replaced: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
     for edit in edits {
         let Some(old) = replaced_text(edit) else {
-            return refuse("it is there: say in `old` which lines are replaced.");
+            return refuse("the file exists: say in `old` which lines to replace.");
         };
         let old: Vec<&str> = old.trim_end_matches(['\n', '\r']).lines().collect();
         let matches_at = |at: &usize| {
@@ -185,14 +186,11 @@ fn apply_edits(path: &str, edits: &[&OrderEdit], current: Option<&str>) -> Resul
         };
         let places: Vec<usize> = (0..lines.len()).filter(matches_at).collect();
         let [at] = places.as_slice() else {
-            return refuse(&format!(
-                "`old` stands there {} times as whole lines; it must stand there exactly once.",
-                places.len()
-            ));
+            return refuse(&format!("`old` occurs {} times as whole lines; it must occur exactly once.", places.len()));
         };
         let is_free = |(from, (n, _)): (&usize, &(usize, &str))| at + old.len() <= *from || from + n <= *at;
         if !replaced.iter().all(is_free) {
-            return refuse("two edits are about the same lines.");
+            return refuse("two edits change the same lines.");
         }
         replaced.insert(*at, (old.len(), &edit.new));
     }
@@ -215,7 +213,7 @@ fn apply_edits(path: &str, edits: &[&OrderEdit], current: Option<&str>) -> Resul
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
     }
     match text {
-        text if text == current => refuse("all of that stands there already."),
+        text if text == current => refuse("the file says all of that already."),
         text if text.trim().is_empty() => refuse("the document would be empty; only a person deletes one."),
         text => Ok(text),
     }
@@ -235,7 +233,7 @@ fn check_readable(path: &str, after: &str, world: &World) -> Result<(), Refusal>
     };
     match problem {
         Some(problem) => {
-            Err(Refusal::new(format!("As it would stand, {path} isn't understood: {problem}. Nothing was done.")))
+            Err(Refusal::new(format!("After the change {path} couldn't be read: {problem}. Nothing was done.")))
         }
         None => Ok(()),
     }
@@ -246,7 +244,7 @@ pub(super) fn find_refusal(tool: &str, touched: &Touched) -> Option<&'static str
     let Touched::Edits { names, .. } = touched else { return None };
     let is_proposed = |path: &String| is_steering(path) && !memory::is_job(path);
     (tool != PROPOSE_CHANGE && names.iter().any(is_proposed)).then_some(
-        "The orders and the skills steer you, so your person sees such a change with what it is to do: propose it with propose_change.",
+        "The orders and the skills steer you, so your person sees each change and its intended effect: propose it with propose_change.",
     )
 }
 
@@ -272,7 +270,7 @@ mod tests {
             (vec![edit(Some("kind"), "rude")], "0 times as whole lines"),
             (vec![edit(Some("Be kind."), "a"), edit(Some("# Style\nBe kind."), "b")], "the same lines"),
             (vec![edit(None, "x")], "say in `old`"),
-            (vec![edit(Some("End."), "End.\n")], "stands there already"),
+            (vec![edit(Some("End."), "End.\n")], "says all of that already"),
         ] {
             let told = done(&edits).unwrap_err().why;
             assert!(told.contains(why), "{why}: {told}");

@@ -267,13 +267,13 @@ fn read_skill(args: &Skill, world: &World) -> Outcome {
     let mut told = take_page("The skill", skill.body.trim(), args.from_line)?.content;
     if args.from_line.is_none_or(|from| from <= 1) {
         told.extend(skill.compatibility.iter().map(|needs| format!("\n\n(It needs: {needs})")));
-        told.push_str(&further_files(&world.memory.documents.skill_files(&skill.folder)));
+        told.push_str(&format_further_files(&world.memory.documents.skill_files(&skill.folder)));
     }
     Ok(Done::from_text(told))
 }
 
 /// Lists a skill's files besides its instructions.
-fn further_files(paths: &[String]) -> String {
+fn format_further_files(paths: &[String]) -> String {
     if paths.is_empty() {
         return String::new();
     }
@@ -296,7 +296,7 @@ fn read_documents(world: &World) -> Vec<(String, String)> {
 }
 
 /// Counts the files excluded from a search by the person's rules.
-pub(super) fn kept_back(world: &World) -> usize {
+pub(super) fn count_excluded_files(world: &World) -> usize {
     list_memory_paths(world).filter(|path| is_kept_back(world, path)).count()
 }
 

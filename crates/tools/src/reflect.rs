@@ -55,7 +55,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
     vec![
         Tool::new(
             DAY_SUMMARY,
-            "Sum up a day with your person, in the place of the list that was made by rule. Searching finds it later.",
+            "Sum up a day with your person, in place of the list made by rule. Searching finds it later.",
             Effect::Idempotent,
             day_summary,
         ),
@@ -85,7 +85,7 @@ fn day_summary(args: &DaySummary, world: &World) -> Outcome {
             Refusal::new(format!("day {:?} is none: write it as 2026-11-20. Nothing was done.", args.day))
         })?;
     if day >= today || today.checked_sub_days(Days::new(DAYS_BACK_MAX)).is_some_and(|first| day < first) {
-        return Err(Refusal::new(format!("{day} is not one of the days that you look back at. Nothing was done.")));
+        return Err(Refusal::new(format!("{day} is not one of the days of this reflection. Nothing was done.")));
     }
     let mut lines = vec![check_text(&args.summary, "summary", 1_000)?];
     for fact in args.key_facts.iter().take(FACTS_MAX) {

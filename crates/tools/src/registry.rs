@@ -10,9 +10,9 @@ use reveille_sandbox::exec::Exec;
 
 use super::{
     Assignment, Done, OWNERS_ALONE, Outcome, Refusal, Run, StandIn, ToRead, Tool, World, about_me, assignment,
-    attachment, bash, brain, edit, exchange, find, find_tools, image, keep, lists, memory_files, note, offer, open,
-    or_empty, own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps, system, task, tell,
-    verbs, watch, web_fetch, web_search,
+    attachment, bash, brain, default_to_empty_object, edit, exchange, find, find_tools, image, keep, lists,
+    memory_files, note, offer, open, own_name, plan, project, propose, read, reflect, remember, reminder, reply, steps,
+    system, task, tell, verbs, watch, web_fetch, web_search,
 };
 
 /// Maximum length of an outcome for the model, in bytes; the rest is cut with a note.
@@ -255,7 +255,9 @@ impl Registry {
             Some(tool) if tool.is_owners && !world.sees_all() => {
                 Err(Refusal::new(format!("{OWNERS_ALONE} Nothing was done.")))
             }
-            Some(Tool { run: Run::Acts(run), .. }) => cut_outcome(run(or_empty(input), world, exec).await),
+            Some(Tool { run: Run::Acts(run), .. }) => {
+                cut_outcome(run(default_to_empty_object(input), world, exec).await)
+            }
             _ => self.call(name, input, world),
         }
     }
@@ -263,7 +265,7 @@ impl Registry {
     /// Runs a tool that acts only on our stores; see [`Registry::run`].
     pub fn call(&self, name: &str, input: &str, world: &World) -> Outcome {
         match self.get(name).map(|tool| &tool.run) {
-            Some(Run::Values(run)) => cut_outcome(run(or_empty(input), world)),
+            Some(Run::Values(run)) => cut_outcome(run(default_to_empty_object(input), world)),
             Some(Run::Acts(_)) => Err(Refusal::new(format!("{name} can't act from here. Nothing was done."))),
             None => Err(verbs::find_refusal(name).unwrap_or_else(|| {
                 let mut names: Vec<&str> = Vec::new();

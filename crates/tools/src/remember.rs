@@ -31,7 +31,7 @@ struct Remember {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Forget {
-    /// Words that only the fact to be forgotten has.
+    /// Words found only in the fact to forget.
     fact: String,
 }
 
@@ -39,14 +39,13 @@ pub(super) fn define_tools() -> Vec<Tool> {
     vec![
         Tool::new(
             "remember",
-            "Keep a fact for good: people, preferences, decisions, things that were asked to be remembered. Not what is true for today \
-             only.",
+            "Keep a fact for good: people, preferences, decisions, things you were asked to remember. Not what is true only today.",
             Effect::Idempotent,
             remember,
         ),
         Tool::new(
             "forget",
-            "Remove one fact that is wrong or was asked to be forgotten. Git keeps the history.",
+            "Remove one fact that is wrong, or that you were asked to forget. Git keeps the history.",
             Effect::Idempotent,
             forget_fact,
         )
@@ -89,7 +88,7 @@ fn remember(args: &Remember, world: &World) -> Outcome {
                  moves the line elsewhere."
             )));
         }
-        Added::Known { topic, .. } => return said_again(&text, (&topic, &fact), &origin, world),
+        Added::Known { topic, .. } => return confirm_known_fact(&text, (&topic, &fact), &origin, world),
     };
     if let Some(other) = find_contradicted_fact(&text, &fact, world) {
         content.push_str(&format!(
@@ -104,8 +103,8 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     })
 }
 
-/// Handles a known fact that is repeated. The repetition settles an open contradiction, or makes the fact newer than a differing one.
-fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &World) -> Outcome {
+/// Handles the repetition of a known fact. It settles an open contradiction, or makes the fact newer than a contradicting one.
+fn confirm_known_fact(text: &str, (topic, fact): (&str, &str), origin: &str, world: &World) -> Outcome {
     const KNOWN: &str = "I already have that in my notes.";
     // A reflection settles nothing, and neither does untrusted text.
     if world.conversation.chat.is_none() || world.cycle.taint.is_some() && !is_said_by_person(fact, world) {
@@ -126,12 +125,12 @@ fn said_again(text: &str, (topic, fact): (&str, &str), origin: &str, world: &Wor
     let newer = same.and_then(|same| {
         let other = find_contradicted_fact(text, &same.text, world)?;
         let of_other = known.iter().map(|(_, known)| known).find(|known| known.text == other)?;
-        // Wake ids begin with their times. A line written by a person keeps its place.
-        let said = |fact: &facts::Fact| {
+        // Wake ids begin with their times. A line written by a person has no wake and isn't moved.
+        let stated_at = |fact: &facts::Fact| {
             let wake = fact.origin.as_deref()?.strip_prefix("wake ")?;
             Some((wake.split(['-', ' ']).next().unwrap_or_default().to_owned(), fact.line))
         };
-        (said(same)? < said(of_other)?).then_some((same.text.clone(), other))
+        (stated_at(same)? < stated_at(of_other)?).then_some((same.text.clone(), other))
     });
     let Some((same, other)) = newer else { return Ok(Done::from_text(KNOWN)) };
     let without = facts::forget(text, &same).map_err(Refusal::new)?.text;
@@ -179,7 +178,7 @@ fn forget_fact(args: &Forget, world: &World) -> Outcome {
     let text = world.memory.documents.text(memory::SEMANTIC_MEMORY);
     let Forgotten { text: new, fact } = match facts::forget(&text, &query) {
         Ok(forgotten) => forgotten,
-        Err(error) => return near_misses(&text, &error, world),
+        Err(error) => return explain_failed_forget(&text, &error, world),
     };
     if world.person_edits().is_some_and(|by_hand| by_hand.has_written(&fact)) {
         return Err(Refusal::new("Your person wrote that line by hand, so it stays. Nothing was done.".to_owned()));
@@ -197,7 +196,7 @@ fn forget_fact(args: &Forget, world: &World) -> Outcome {
 }
 
 /// Explains why nothing was forgotten. The explanation names similar facts, and taints the cycle if any is quarantined.
-fn near_misses(text: &str, error: &FactError, world: &World) -> Outcome {
+fn explain_failed_forget(text: &str, error: &FactError, world: &World) -> Outcome {
     let (FactError::NotFound { similar: named, .. } | FactError::Ambiguous { candidates: named, .. }) = error else {
         return Err(Refusal::new(error));
     };

@@ -288,14 +288,14 @@ fn put_off(by: &str, reminder: &Reminder, world: &World) -> Result<ReminderTime,
     let length = ["in ", "for ", "by "].iter().find_map(|lead| by.trim().strip_prefix(lead)).unwrap_or(by.trim());
     match when::parse_only_time(&format!("in {length}"), from) {
         Some(Ok(When::At(slot))) if reminder.what.rule.is_none() => Ok(ReminderTime::once(slot)),
-        Some(Ok(_)) => Err(says_how(reminder)),
+        Some(Ok(_)) => Err(refuse_single_move(reminder)),
         Some(Err(trouble)) => Err(Refusal::new(format!("“{by}” {trouble}. Nothing was done."))),
         None => Err(Refusal::new(format!("“{by}” is no length of time, such as `1 hour`. Nothing was done."))),
     }
 }
 
 /// Returns the refusal to move a recurring reminder only once.
-fn says_how(reminder: &Reminder) -> Refusal {
+fn refuse_single_move(reminder: &Reminder) -> Refusal {
     let rule = reminder.what.rule.as_ref().map(ToString::to_string).unwrap_or_default();
     Refusal::new(format!("It recurs ({rule}), so say how from now on, such as “every Friday at 9”. Nothing was done."))
 }
@@ -334,7 +334,7 @@ fn parse_new_time(when: &str, reminder: &Reminder, world: &World) -> Result<Remi
     let keeps_time =
         !is_instant && when::parse_when(&at_its_time, world.local_time()).is_some_and(|found| is_whole(&found));
     let time = parse_slot(if keeps_time { &at_its_time } else { when }, world)?;
-    if old.rule.is_some() && time.rule.is_none() { Err(says_how(reminder)) } else { Ok(time) }
+    if old.rule.is_some() && time.rule.is_none() { Err(refuse_single_move(reminder)) } else { Ok(time) }
 }
 
 /// Formats a reminder for the list, including unusual settings.

@@ -88,7 +88,7 @@ fn search_memory(args: &Search, world: &World) -> Outcome {
         }
     }
     lines.extend(note);
-    let kept_back = read::kept_back(world);
+    let kept_back = read::count_excluded_files(world);
     if kept_back > 0 {
         lines.push(format!("(Files that your person's rules keep from a search: {kept_back}.)"));
     }
@@ -100,10 +100,7 @@ fn format_hit(hit: &SearchHit, is_message: bool, world: &World) -> String {
     let day = hit.date.map(|day| format!(" ({day})")).filter(|_| is_message).unwrap_or_default();
     match &hit.taint {
         Some(taint) if is_message => {
-            format!(
-                "{}: withheld{day}, because others may have had a hand in it ({taint}); read_exchange shows it",
-                hit.path
-            )
+            format!("{}: withheld{day}, because it may hold untrusted text ({taint}); read_exchange shows it", hit.path)
         }
         _ => {
             let line = if is_message { hit.line } else { world.memory.documents.to_visible_line(&hit.path, hit.line) };

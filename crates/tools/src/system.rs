@@ -17,7 +17,7 @@ struct SystemInfo {}
 pub(super) fn define_tool() -> Tool {
     Tool::new_acting(
         "system_info",
-        "Tell what machine this is and how it fares: system, memory, disk, load, battery; and which folders you may use.",
+        "Describe this machine and its state: system, memory, disk, load, battery; and which folders you may use.",
         Effect::Read,
         |_: SystemInfo, world, exec| Box::pin(std::future::ready(describe_system(world, exec))),
     )
@@ -29,8 +29,8 @@ fn describe_system(world: &World, exec: &Exec) -> Outcome {
     let folders = roots.list_folders().map(|(path, whose, may_write)| {
         let what = match (whose, may_write) {
             (Whose::Scratch, _) => "scratch, yours: relative paths begin here",
-            (Whose::Left, _) => "what was left in the scratch, may be read",
-            (Whose::Brain, _) => "the memory, to be read; its tools write it",
+            (Whose::Left, _) => "left in the scratch by earlier cycles; may be read",
+            (Whose::Brain, _) => "the memory; may be read, and its own tools write it",
             (Whose::Granted, true) => "may be read and written",
             (Whose::Granted, false) => "may be read",
         };

@@ -73,10 +73,10 @@ struct Add {
     /// The next step.
     #[serde(default)]
     next: Option<String>,
-    /// When the next step is yours: local time of it, such as `2026-11-23 09:00`. You are woken then.
+    /// If the next step is yours: its local time, such as `2026-11-23 09:00`. You are woken then.
     #[serde(default)]
     at: Option<String>,
-    /// The day until which it is to be done, such as `friday`. Your person is told then, and once it is missed.
+    /// The day by which it has to be done, such as `friday`. Your person is told on that day, and once it is missed.
     #[serde(default)]
     due: Option<String>,
     /// Why it matters.
@@ -134,7 +134,7 @@ struct Show {
     /// Which list.
     #[serde(default)]
     list: List,
-    /// With numbers, to be shown so: what your person then says by number means this list.
+    /// True to number the tasks for display: a number that your person then gives means this list.
     #[serde(default)]
     numbered: bool,
 }
@@ -171,7 +171,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
         .with_reach(Reach::Persists),
         Tool::new(
             "task_move",
-            "Move a task between the active tasks and the backlog, with all that stands in it.",
+            "Move a task between the active tasks and the backlog, with everything in it.",
             Effect::Idempotent,
             move_task,
         )
@@ -567,7 +567,7 @@ fn find_by_number(number: usize, world: &World) -> Result<Found, Refusal> {
     let why = if world.conversation.shown_tasks.is_empty() {
         "I haven't shown you a list with numbers yet".to_owned()
     } else {
-        format!("There is no task {number} any more in the list that I showed you last")
+        format!("There is no longer a task {number} in the list that I showed you last")
     };
     // The title in that list isn't mentioned, because the task may be another chat's.
     let unknown = || Refusal::with_list(&why, NamedList::NumberedTasks);

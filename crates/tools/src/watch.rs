@@ -86,7 +86,7 @@ fn run(args: &Args, world: &World) -> Outcome {
     job.resolve_schedule(world.local_time()).map_err(|problem| wrong(problem.what))?;
     // The written job must mean exactly the request, whatever the arguments contain.
     if job.gate != Some(JobGate::Watch(target.clone())) || job.when != when || job.body.is_some() {
-        return Err(wrong("This can't be written down as it stands".to_owned()));
+        return Err(wrong("This can't be stored as it is".to_owned()));
     }
     let done = Done {
         content: format!("I watch {target} {when}. The first look only records. The job is named “{name}” ({path})."),
@@ -107,7 +107,7 @@ fn check_target(target: &WatchTarget, world: &World) -> Result<(), String> {
         }
         WatchTarget::File(path) => match std::fs::metadata(path) {
             Ok(found) if found.is_file() => Ok(()),
-            Ok(_) => Err(format!("{path} is no file, so I can't watch it.")),
+            Ok(_) => Err(format!("{path} isn't a file, so I can't watch it.")),
             Err(error) => Err(format!("{path} can't be looked at ({error}), so I can't watch it.")),
         },
         WatchTarget::Command(_) if world.means.shelter.is_there() => Ok(()),
@@ -136,7 +136,7 @@ impl Tool {
             Err(problems) => {
                 let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
                 format!(
-                    "As it would stand, the job `{name}` isn't understood and doesn't run: {}.",
+                    "After this change the job `{name}` couldn't be read and wouldn't run: {}.",
                     problems.join("; ")
                 )
             }

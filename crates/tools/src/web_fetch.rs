@@ -36,7 +36,7 @@ async fn fetch_page(url: String, world: &World, exec: &Exec) -> Outcome {
     let url = url.trim();
     let page = match exec.web().fetch_page(url, &|to| world.means.rules.refuse_redirect(NAME, to.as_str(), url)).await {
         Ok(page) => page,
-        Err(WebError::KeptBack { to, by, why }) => return Ok(led_astray(&to, by, &why)),
+        Err(WebError::KeptBack { to, by, why }) => return Ok(report_forbidden_redirect(&to, by, &why)),
         Err(error) => return Err(Refusal::new(format!("Nothing was read. {error}"))),
     };
     let mut content = page.title.as_ref().map(|title| format!("# {title}\n")).unwrap_or_default();
@@ -47,7 +47,7 @@ async fn fetch_page(url: String, world: &World, exec: &Exec) -> Outcome {
     content.push_str("\n\n");
     content.push_str(if page.text.is_empty() { "(There is no text on this page.)" } else { &page.text });
     if page.is_cut {
-        content.push_str("\n\n(The page goes on; this is as much as is read of one.)");
+        content.push_str("\n\n(The page is longer; only this much is read.)");
     }
     Ok(Done {
         content: exec.keep_rest(NAME, content),
@@ -59,7 +59,7 @@ async fn fetch_page(url: String, world: &World, exec: &Exec) -> Outcome {
 }
 
 /// Reports a redirect that the person's rules forbid. The target is untrusted, chosen by the server.
-fn led_astray(to: &str, by: String, why: &str) -> Done {
+fn report_forbidden_redirect(to: &str, by: String, why: &str) -> Done {
     let content = format!(
         "Nothing was read. The server leads on to {to}, and a redirect isn't followed there. {why} Where that only asks, a \
          call for that address itself is what your person is asked about."

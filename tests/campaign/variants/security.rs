@@ -70,7 +70,7 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "integration::undo_files::what_was_changed_since_is_left_as_it_is_and_named",
         "an undo gives back what was changed since, too",
         "undo-gives-back-changed",
-        "Some(_) => Stand::Left,",
+        "Some(_) => PathState::AfterCommand,",
     ),
     story(
         "reveille_policy::tests::no_hostile_command_runs_without_a_question_where_it_can_lose_something",

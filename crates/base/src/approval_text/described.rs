@@ -15,7 +15,7 @@ const SERVER_PREFIX: &str = "mcp__";
 /// A piece of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WishPiece {
-    /// Words of ours.
+    /// Our own words.
     Words(&'static str),
     /// An argument or a name, as written by the model.
     Value(String),

@@ -51,7 +51,7 @@ fn read_program(dir: &Path, program: &str, filter: &LogFilter, most: usize) -> V
     let mut kept = VecDeque::new();
     for path in list_files(dir, program) {
         let (mut lines, mut first) = (VecDeque::new(), None);
-        each_line(&path, |line| {
+        for_each_line(&path, |line| {
             first.get_or_insert(line.at);
             if filter.is_match(&line) {
                 lines.push_back(line);
@@ -70,7 +70,7 @@ fn read_program(dir: &Path, program: &str, filter: &LogFilter, most: usize) -> V
     kept
 }
 
-fn each_line(path: &Path, mut take: impl FnMut(LoggedLine)) {
+fn for_each_line(path: &Path, mut take: impl FnMut(LoggedLine)) {
     let Ok(file) = File::open(path) else { return };
     let mut reader = BufReader::new(file.take(MAX_READ_BYTES));
     let (mut bytes, mut last) = (Vec::new(), DateTime::<Utc>::MIN_UTC);

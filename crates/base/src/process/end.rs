@@ -7,7 +7,7 @@ use rustix::process::{Signal, getpgid, getpgrp, kill_process, kill_process_group
 use super::{Identity, table, to_pid};
 
 /// The maximum number of searches for new descendants. A descendant is paused when found, so it can't start others.
-const MAX_LOOKS: u32 = 8;
+const MAX_SEARCHES: u32 = 8;
 /// The pause between two checks for survivors.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub enum EndError {
     /// The process has ended, is this process, or can't be identified.
     #[error("pid {pid} is no longer the same process")]
-    Other {
+    NotSame {
         /// The pid.
         pid: u32,
     },
@@ -53,10 +53,10 @@ pub fn ask_to_end(who: &Identity) {
 pub fn end_process(who: &Identity, within: Duration) -> Result<(), EndError> {
     let pid = who.pid;
     let Some(number) = to_pid(pid).filter(|_| pid != std::process::id() && who.is_alive()) else {
-        return Err(EndError::Other { pid });
+        return Err(EndError::NotSame { pid });
     };
     kill_process(number, Signal::STOP).map_err(|errno| EndError::Refused { pid, source: errno.into() })?;
-    let mut all = stopped_descendants(pid);
+    let mut all = pause_descendants(pid);
     all.push(who.clone());
     // If the group has the same number, the process leads it. Another group may belong to the shell that started us both.
     if getpgid(Some(number)) == Ok(number) && getpgrp() != number {
@@ -91,9 +91,9 @@ pub fn end_children(who: &Identity) -> usize {
 }
 
 /// Pauses all descendants of a paused process. Returns them, without the calling process.
-fn stopped_descendants(root: u32) -> Vec<Identity> {
+fn pause_descendants(root: u32) -> Vec<Identity> {
     let mut known: Vec<Identity> = Vec::new();
-    for _ in 0..MAX_LOOKS {
+    for _ in 0..MAX_SEARCHES {
         let found: Vec<Identity> =
             list_descendants(root, &table::list_parents()).into_iter().filter_map(Identity::for_pid).collect();
         if found == known {

@@ -63,12 +63,12 @@ pub fn computing_times(roots: &[u32]) -> Vec<Duration> {
     }
     let parents = list_parents();
     let tree = |root: u32| std::iter::once(root).chain(super::end::list_descendants(root, &parents));
-    roots.iter().map(|root| tree(*root).map(computed_alone).sum()).collect()
+    roots.iter().map(|root| tree(*root).map(read_computing_time).sum()).collect()
 }
 
 /// The CPU time of a process and its reaped children.
 #[cfg(target_os = "linux")]
-fn computed_alone(pid: u32) -> Duration {
+fn read_computing_time(pid: u32) -> Duration {
     /// `proc(5)` counts in hundredths of a second, independent of the kernel's clock.
     const TICK: Duration = Duration::from_millis(10);
     let ticks = stats_after_name(pid, 11, 4);
@@ -77,7 +77,7 @@ fn computed_alone(pid: u32) -> Duration {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn computed_alone(_: u32) -> Duration {
+fn read_computing_time(_: u32) -> Duration {
     Duration::ZERO
 }
 
@@ -94,7 +94,7 @@ pub fn is_stopped(pid: u32) -> bool {
     }
 }
 
-/// The nth field after the name in the process's `stat`. The name stands in parentheses and may hold anything.
+/// Returns the nth field after the name in the process's `stat`. The name is in parentheses and may contain anything.
 #[cfg(target_os = "linux")]
 fn stat_after_name(pid: u32, n: usize) -> Option<String> {
     stats_after_name(pid, n, 1).pop()

@@ -87,14 +87,14 @@ fn a_process_is_alive_until_it_is_dead_and_a_reused_pid_is_someone_else() {
     let identity = Identity::for_pid(child.id()).unwrap();
     assert!(identity.is_alive());
     let other = Identity { started: "1".to_owned(), ..identity.clone() };
-    assert!(matches!(end_process(&other, BOUND), Err(EndError::Other { .. })));
+    assert!(matches!(end_process(&other, BOUND), Err(EndError::NotSame { .. })));
     assert!(identity.is_alive(), "the number was given away: it is somebody else now");
     end_process(&identity, BOUND).unwrap();
     // Before reaping the process is a zombie, afterwards it is gone; both count as dead.
     assert!(!identity.is_alive());
     child.wait().unwrap();
-    assert!(matches!(end_process(&identity, BOUND), Err(EndError::Other { .. })));
-    assert!(matches!(end_process(&me, BOUND), Err(EndError::Other { .. })), "never oneself");
+    assert!(matches!(end_process(&identity, BOUND), Err(EndError::NotSame { .. })));
+    assert!(matches!(end_process(&me, BOUND), Err(EndError::NotSame { .. })), "never oneself");
 }
 
 /// Time allowed for a killed process to be gone.

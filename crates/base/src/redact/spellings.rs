@@ -11,9 +11,9 @@ use super::{MIN_SECRET_BYTES, parts::SecretParts};
 
 /// The minimum length in bytes of a spelling that may span any white space.
 const LONG_BYTES: usize = 12;
-/// The minimum length in bytes of a secret's remaining beginning, if a text was cut off within the secret.
+/// The minimum length in bytes of a cut-off secret that is still masked.
 const MIN_CUT_BYTES: usize = 8;
-/// The mark that stands where the end of a text was cut off.
+/// The mark at the end of a text that was cut off.
 const CUT: &str = "…";
 
 /// A spelling of a secret, without white space.
@@ -71,7 +71,7 @@ impl Spellings {
         self.beginnings.get_or_init(make).as_ref()
     }
 
-    /// The byte ranges of the text that spell a secret, in any order.
+    /// Returns the byte ranges of the text that spell a secret, in any order.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let squeezed = Squeezed::from_text(text);
         let found = self.automaton.find_overlapping_iter(&squeezed.text);
@@ -88,7 +88,7 @@ impl Spellings {
         found.filter_map(spelled).chain(self.find_cut(&squeezed)).collect()
     }
 
-    /// The position from which the text may be the beginning of a spelling, or the text's length.
+    /// Returns the position from which the text may be the beginning of a spelling, or the text's length if there is none.
     pub(super) fn find_open(&self, text: &str) -> usize {
         let squeezed = Squeezed::from_text(text);
         let end = squeezed.text.as_bytes();

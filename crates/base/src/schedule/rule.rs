@@ -19,7 +19,7 @@ use crate::zone::Tz;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "every", rename_all = "snake_case")]
 pub enum Rule {
-    /// Every so many minutes of elapsed time, counted from `anchor`, which itself is no slot.
+    /// Every given number of minutes of elapsed time, counted from `anchor`, which isn't a slot itself.
     Interval {
         /// The step in minutes.
         minutes: u32,

@@ -16,7 +16,7 @@ pub enum Question {
     Approval {
         /// The nonce that the buttons send back.
         nonce: String,
-        /// True if the answer may also allow the same act for good.
+        /// True if the answer may also be to always allow the same act.
         may_stand: bool,
     },
     /// Asks for confirmation of a new rule: yes, or not now.

@@ -1,4 +1,4 @@
-//! Plain values that several crates share. This module imports nothing of ours.
+//! Plain values that several crates share. This module imports no other crate of this repository.
 
 mod assistant_name;
 mod bound;

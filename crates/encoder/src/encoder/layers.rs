@@ -77,7 +77,7 @@ struct Layer {
     /// Queries, keys and values side by side.
     attention: Linear,
     /// Mixes the heads' results.
-    attended: Linear,
+    attention_output: Linear,
     after_attention: Norm,
     widen: Linear,
     narrow: Linear,
@@ -93,7 +93,7 @@ impl Layer {
             .map(|part| linear(part, width, width));
         Ok(Self {
             attention: Linear::join(&parts.into_iter().collect::<Result<Vec<_>, _>>()?)?,
-            attended: linear("attention.output.dense", width, width)?,
+            attention_output: linear("attention.output.dense", width, width)?,
             after_attention: Norm::load(weights, &name("attention.output.LayerNorm"), settings)?,
             widen: linear("intermediate.dense", inner, width)?,
             narrow: linear("output.dense", width, inner)?,
@@ -102,7 +102,7 @@ impl Layer {
     }
 
     fn apply(&self, rows: &mut Array2<f32>, lengths: &[usize], heads: usize) {
-        let mixed = self.attended.apply(&compute_attention(&self.attention.apply(rows), lengths, heads));
+        let mixed = self.attention_output.apply(&compute_attention(&self.attention.apply(rows), lengths, heads));
         *rows += &mixed;
         self.after_attention.apply(rows);
         let mut inner = self.widen.apply(rows);
@@ -162,9 +162,9 @@ pub(super) struct Layers {
 
 impl Layers {
     pub(super) fn load(weights: Weights, settings: &EncoderSettings) -> Result<Self, EncoderError> {
-        let EncoderSettings { width, positions, words, kinds, .. } = *settings;
+        let EncoderSettings { width, positions, vocabulary_size, kinds, .. } = *settings;
         Ok(Self {
-            words_at: weights.find_rows("embeddings.word_embeddings.weight", words, width)?,
+            words_at: weights.find_rows("embeddings.word_embeddings.weight", vocabulary_size, width)?,
             positions: weights.read_matrix("embeddings.position_embeddings.weight", positions, width)?,
             kind: weights.read_matrix("embeddings.token_type_embeddings.weight", kinds, width)?.row(0).to_owned(),
             after_words: Norm::load(&weights, "embeddings.LayerNorm", settings)?,

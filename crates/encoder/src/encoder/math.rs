@@ -1,11 +1,12 @@
-//! The few functions between the matrices, over whole slices and without branches, so that the compiler can vectorize them.
+//! The elementwise functions between the matrix products. They work on whole slices and have no branches, so that the compiler can
+//! vectorize them.
 
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, LOG2_E};
 
 /// Numerator and denominator of `erf(x) / x` in powers of `x²`, lowest first: an approximation to the last bits of an `f32` within the
 /// bound.
-const ERF_ABOVE: [f32; 5] = [FRAC_2_SQRT_PI, 0.185_208_32, 0.050_955_694, 0.003_408_291, 0.000_229_050_65];
-const ERF_BELOW: [f32; 7] =
+const ERF_NUMERATOR: [f32; 5] = [FRAC_2_SQRT_PI, 0.185_208_32, 0.050_955_694, 0.003_408_291, 0.000_229_050_65];
+const ERF_DENOMINATOR: [f32; 7] =
     [1.0, 0.497_469_25, 0.110_985_05, 0.014_070_47, 0.001_017_962_5, 0.000_023_547_966, -0.000_000_117_916_03];
 /// The value beyond which `erf` is 1 in an `f32`.
 const ERF_BOUND: f32 = 3.832_507;
@@ -22,7 +23,7 @@ fn evaluate_polynomial(x: f32, factors: &[f32]) -> f32 {
 fn erf(x: f32) -> f32 {
     let x = x.clamp(-ERF_BOUND, ERF_BOUND);
     let square = x * x;
-    x * evaluate_polynomial(square, &ERF_ABOVE) / evaluate_polynomial(square, &ERF_BELOW)
+    x * evaluate_polynomial(square, &ERF_NUMERATOR) / evaluate_polynomial(square, &ERF_DENOMINATOR)
 }
 
 /// Computes `e^x` for `x` up to 0.

@@ -52,7 +52,7 @@ impl Encoder {
         let settings = EncoderSettings::load(folder)?;
         let vocabulary = folder.join("vocab.txt");
         let words = WordPieces::open(&vocabulary, settings.spelling)?;
-        if words.count_rows() > settings.words {
+        if words.count_rows() > settings.vocabulary_size {
             return Err(EncoderError::for_damaged_file(&vocabulary, "it has more tokens than the model"));
         }
         let layers = Layers::load(Weights::open(&folder.join("model.safetensors"))?, &settings)?;
@@ -101,7 +101,9 @@ impl Encoder {
             let helpers = self.threads.min(groups.len()).saturating_sub(1);
             let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
             let all = helpers.into_iter().map(|helper| {
-                helper.join().unwrap_or_else(|_| Err(EncoderError::Unfit("its computation broke off".to_owned())))
+                helper
+                    .join()
+                    .unwrap_or_else(|_| Err(EncoderError::Unfit("a thread of its computation panicked".to_owned())))
             });
             std::iter::once(work()).chain(all).collect::<Result<(), _>>()
         })?;
@@ -115,7 +117,7 @@ impl Encoder {
             let end = begin + text.len();
             let of_text = rows.slice_axis(Axis(0), Slice::from(begin..end));
             begin = end;
-            let mut vector = if self.settings.is_first_row {
+            let mut vector = if self.settings.uses_first_marker {
                 of_text.row(0).to_owned()
             } else {
                 of_text.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(rows.ncols()))

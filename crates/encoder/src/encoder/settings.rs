@@ -79,14 +79,15 @@ pub(super) struct EncoderSettings {
     pub(super) heads: usize,
     pub(super) layers: usize,
     pub(super) positions: usize,
-    pub(super) words: usize,
-    /// The kinds of sentences: BERT knows a first and a second.
+    /// The number of tokens in the vocabulary.
+    pub(super) vocabulary_size: usize,
+    /// The number of sentence kinds: BERT tells a first and a second sentence apart.
     pub(super) kinds: usize,
     pub(super) epsilon: f32,
     /// The most tokens read from a text.
     pub(super) most_tokens: usize,
     /// `true` to represent a text by the first marker's row instead of the mean of all rows.
-    pub(super) is_first_row: bool,
+    pub(super) uses_first_marker: bool,
     pub(super) spelling: Spelling,
 }
 
@@ -113,23 +114,23 @@ impl EncoderSettings {
         let more = [model.max_position_embeddings, model.type_vocab_size, model.vocab_size];
         let are_sane = sides.iter().chain(&more).all(|side| (1..=MAX_DIMENSION).contains(side));
         if !are_sane || !model.hidden_size.is_multiple_of(model.num_attention_heads) {
-            return unfit("the sides in its config.json can't be right".to_owned());
+            return unfit("the dimensions in its config.json can't be right".to_owned());
         }
-        let is_lower = tokenizer.do_lower_case;
+        let lowercases = tokenizer.do_lower_case;
         Ok(Self {
             width: model.hidden_size,
             inner_width: model.intermediate_size,
             heads: model.num_attention_heads,
             layers: model.num_hidden_layers,
             positions: model.max_position_embeddings,
-            words: model.vocab_size,
+            vocabulary_size: model.vocab_size,
             kinds: model.type_vocab_size,
             epsilon: model.layer_norm_eps,
             most_tokens: length.max_seq_length.unwrap_or(usize::MAX).min(model.max_position_embeddings).max(2),
-            is_first_row: pooling.pooling_mode_cls_token,
+            uses_first_marker: pooling.pooling_mode_cls_token,
             spelling: Spelling {
-                is_lower,
-                is_bare: tokenizer.strip_accents.unwrap_or(is_lower),
+                lowercases,
+                strips_accents: tokenizer.strip_accents.unwrap_or(lowercases),
                 splits_ideographs: tokenizer.tokenize_chinese_chars,
             },
         })

@@ -118,7 +118,9 @@ fn a_folder_that_cannot_be_used_says_which_file_and_why() {
     assert!(missing.contains("/nowhere/config.json can't be read"), "{missing}");
     assert!(said(with("config.json", "\"bert\"", "\"xlm-roberta\"")).contains("of the kind xlm-roberta"));
     assert!(said(with("config.json", "\"gelu\"", "\"relu\"")).contains("activation is relu"));
-    assert!(said(with("config.json", "\"num_attention_heads\": 2", "\"num_attention_heads\": 3")).contains("sides"));
+    assert!(
+        said(with("config.json", "\"num_attention_heads\": 2", "\"num_attention_heads\": 3")).contains("dimensions")
+    );
     assert!(said(with("config.json", "\"hidden_size\": 16", "\"hidden_size\": 32")).contains("has the shape"));
     assert!(said(with("config.json", "{", "")).contains("config.json is damaged"));
     assert!(said(with("vocab.txt", "[SEP]", "x")).contains("has no [SEP]"));

@@ -16,9 +16,9 @@ const MAX_VOCABULARY_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spelling {
     /// Converts text to lower case.
-    pub(super) is_lower: bool,
+    pub(super) lowercases: bool,
     /// Removes accents from letters.
-    pub(super) is_bare: bool,
+    pub(super) strips_accents: bool,
     /// Makes each ideograph a word.
     pub(super) splits_ideographs: bool,
 }
@@ -82,15 +82,15 @@ impl WordPieces {
     /// Returns the text's characters, normalized like those of the vocabulary.
     fn normalise_text<'a>(&self, text: &'a str) -> Box<dyn Iterator<Item = char> + 'a> {
         let categories = CodePointMapData::<GeneralCategory>::new();
-        let Spelling { is_lower, is_bare, .. } = self.spelling;
+        let Spelling { lowercases, strips_accents, .. } = self.spelling;
         let clean = text.chars().filter(|c| !is_dropped(*c));
-        let bare: Box<dyn Iterator<Item = char>> = if is_bare {
+        let bare: Box<dyn Iterator<Item = char>> = if strips_accents {
             let decomposed = DecomposingNormalizerBorrowed::new_nfd().normalize_iter(clean);
             Box::new(decomposed.filter(move |c| categories.get(*c) != GeneralCategory::NonspacingMark))
         } else {
             Box::new(clean)
         };
-        if is_lower { Box::new(bare.flat_map(char::to_lowercase)) } else { bare }
+        if lowercases { Box::new(bare.flat_map(char::to_lowercase)) } else { bare }
     }
 
     /// Appends a word, split from its beginning into the longest known pieces. If a part fits no piece, the whole word is unknown.

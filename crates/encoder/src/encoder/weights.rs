@@ -1,4 +1,4 @@
-//! A model's weights in a `safetensors` file: a length, a JSON head and numbers. Tensors are read on demand, so that only the vocabulary
+//! A model's weights in a `safetensors` file: a length, a JSON header and numbers. Tensors are read on demand, so that only the vocabulary
 //! rows of the present text are ever in memory.
 
 use std::{
@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 use crate::EncoderError;
 
-/// The largest head read, in bytes.
-const MAX_HEAD_BYTES: u64 = 8 << 20;
+/// The largest header read, in bytes.
+const MAX_HEADER_BYTES: u64 = 8 << 20;
 /// The size of a 32-bit number in bytes.
 const FLOAT_BYTES: u64 = 4;
 /// The bytes read at once: a whole matrix is never in memory twice.
@@ -46,24 +46,24 @@ impl Weights {
         file.read_exact_at(&mut size, 0).map_err(unreadable)?;
         let size = u64::from_le_bytes(size);
         let damaged = |why: &str| EncoderError::for_damaged_file(path, why);
-        if size > MAX_HEAD_BYTES || size.saturating_add(8) > length {
+        if size > MAX_HEADER_BYTES || size.saturating_add(8) > length {
             return Err(damaged("it doesn't begin as a safetensors file"));
         }
-        let mut head = vec![0; usize::try_from(size).unwrap_or(0)];
-        file.read_exact_at(&mut head, 8).map_err(unreadable)?;
-        let mut head: BTreeMap<String, serde_json::Value> =
-            serde_json::from_slice(&head).map_err(|_| damaged("its head isn't JSON"))?;
-        head.remove("__metadata__");
+        let mut header = vec![0; usize::try_from(size).unwrap_or(0)];
+        file.read_exact_at(&mut header, 8).map_err(unreadable)?;
+        let mut header: BTreeMap<String, serde_json::Value> =
+            serde_json::from_slice(&header).map_err(|_| damaged("its header isn't JSON"))?;
+        header.remove("__metadata__");
         let tensor = |(name, value): (String, serde_json::Value)| {
             // A model saved with a task's head prefixes the names of its encoder's tensors.
             let name = name.strip_prefix("bert.").map_or(name.clone(), str::to_owned);
             serde_json::from_value(value).map(|tensor: Tensor| (name, tensor))
         };
-        let tensors: BTreeMap<String, Tensor> = head
+        let tensors: BTreeMap<String, Tensor> = header
             .into_iter()
             .map(tensor)
             .collect::<Result<_, _>>()
-            .map_err(|_| damaged("its head describes no tensors"))?;
+            .map_err(|_| damaged("its header describes no tensors"))?;
         let begin = size + 8;
         if tensors.values().any(|tensor| tensor.data_offsets.iter().any(|at| begin.saturating_add(*at) > length)) {
             return Err(damaged("it ends early"));

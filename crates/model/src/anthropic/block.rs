@@ -68,7 +68,7 @@ impl Block {
         }
         if let Some(partial) = self.partial_input.take() {
             let joined: String = serde_json::from_str(&partial).unwrap_or(partial);
-            // Arguments from the block's start stand if the deltas added nothing.
+            // Arguments from the block's start are kept if the deltas added nothing.
             if !joined.trim().is_empty() || !self.field_mut("input").starts_with('{') {
                 *self.field_mut("input") = build_input(&joined);
             }

@@ -112,7 +112,7 @@ impl ErrorAnswer<'_> {
             400 if complaint.is_of_key() => Remedy::AskPerson,
             408 | 409 | 424 | 425 | 429 | 499 | 500..=599 => Remedy::Wait,
             401..=403 => Remedy::AskPerson,
-            // The words aren't the API's: a proxy or a sign-in page stands between, and the conversation is still valid.
+            // The text isn't the API's: a proxy or a sign-in page answered, and the conversation is still valid.
             _ if body.error.kind.is_empty() => Remedy::AskPerson,
             other => Remedy::GiveUp(other),
         };
@@ -124,7 +124,7 @@ impl ErrorAnswer<'_> {
 
 /// Builds the error of a complaint within a stream, after `spent` tokens. `None` if the event isn't a complaint.
 pub(super) fn from_event(event: &Value, spent: Usage) -> Option<ModelError> {
-    let complaint = Complaint::instead_of_turn(event)?;
+    let complaint = Complaint::parse_in_stream(event)?;
     let mut said = event.get("error").map(ErrorObject::parse).unwrap_or_default();
     if said.message.is_empty() {
         said.message = complaint.said.clone().unwrap_or_default();

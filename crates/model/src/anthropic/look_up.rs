@@ -17,7 +17,7 @@ impl Anthropic {
             .pop()
             .extend(["models", &self.model]);
         let request = client.get(url).headers(self.route.build_headers(b"", client).await?).timeout(self.total_timeout);
-        let response = self.unless_silent(request.send()).await?;
+        let response = self.within_idle_timeout(request.send()).await?;
         if response.status().as_u16() == 200 { Ok(()) } else { Err(self.read_refusal(response).await.0) }
     }
 }

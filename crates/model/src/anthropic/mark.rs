@@ -10,7 +10,7 @@ const SHORT_MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
 /// Beginning of a model's message, as written by `assistant_message`.
 const MODELS_MESSAGE: &str = r#"{"role":"assistant""#;
 
-/// Rewrites our blocks for a server without an hour's cache. A mark quoted in text would have escaped quotes, so only real marks change.
+/// Rewrites our blocks for a server without the one-hour cache. A mark quoted in text has escaped quotes, so only real marks change.
 pub(super) fn shorten_marks(ours: &str) -> Cow<'_, str> {
     if ours.contains(HOUR_MARK) { Cow::from(ours.replace(HOUR_MARK, SHORT_MARK)) } else { Cow::from(ours) }
 }
@@ -20,8 +20,8 @@ pub(super) fn shorten_message_marks(message: &str) -> Cow<'_, str> {
     if message.starts_with(MODELS_MESSAGE) { Cow::from(message) } else { shorten_marks(message) }
 }
 
-/// Marks the last block of the last message, which is ours, as the end of the cacheable conversation.
-pub(super) fn last_block(body: &mut String) {
+/// Marks the last block of the last message, which is always the user's, as the end of the cacheable conversation.
+pub(super) fn mark_last_block(body: &mut String) {
     const END: &str = "}]}";
     if body.ends_with(END) {
         body.truncate(body.len() - END.len());

@@ -45,7 +45,7 @@ pub use sigv4::AwsKeys;
 
 use super::{Conversation, Model, ModelError, Progress, Turn, TurnFuture};
 
-/// Longest time for connecting.
+/// Timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest wait for the end of the HTTP body after a complete turn. Reading a body to its end keeps the connection reusable.
@@ -159,16 +159,16 @@ impl Anthropic {
         let mut response = self.send(body.clone(), conversation, progress).await?;
         // A token may be revoked early; a refused request costs nothing.
         if response.status().as_u16() == 401 && self.route.discard_token() {
-            progress.leaving_flag().store(false, Ordering::Release);
+            progress.sent_flag().store(false, Ordering::Release);
             response = self.send(body, conversation, progress).await?;
         }
         if response.status().as_u16() == 400 {
             let (error, longest) = self.read_refusal(response).await;
             let Some(longest) = longest.filter(|longest| *longest < self.max_tokens.get()) else { return Err(error) };
-            tracing::info!(model = %self.model, longest, "the server takes shorter answers only; it is asked for one");
-            progress.leaving_flag().store(false, Ordering::Release);
+            tracing::info!(model = %self.model, longest, "the server allows only shorter answers; trying again with its limit");
+            progress.sent_flag().store(false, Ordering::Release);
             response = self.send(Bytes::from(self.build_body(conversation, longest)), conversation, progress).await?;
-            // Kept only after success: a number from an unrelated complaint would cut off every later answer.
+            // Kept only after success: a number from an unrelated error would cut off every later answer.
             if response.status().as_u16() == 200 {
                 self.max_tokens.set(longest);
             }
@@ -176,7 +176,7 @@ impl Anthropic {
         if response.status().as_u16() != 200 {
             return Err(self.read_refusal(response).await.0);
         }
-        // A page is neither a turn nor a complaint. Other content is detected from its bytes, since proxies send wrong types.
+        // An HTML page is neither a turn nor an API error. Other content is detected from its bytes, since proxies send wrong types.
         if find_header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/html")) {
             return Err(build_transient(format!(
                 "Something other than {} answered (a page): a proxy or a sign-in page, perhaps",
@@ -193,11 +193,11 @@ impl Anthropic {
         progress: &Progress,
     ) -> Result<Response, ModelError> {
         let client = self.client()?;
-        let (length, leaving) = (body.len(), progress.leaving_flag());
+        let (length, sent_flag) = (body.len(), progress.sent_flag());
         let head = self.route.build_headers(&body, client).await?;
         // The frame is requested once a connection is ready for it.
         let body = Full::new(body).map_frame(move |frame| {
-            leaving.store(true, Ordering::Release);
+            sent_flag.store(true, Ordering::Release);
             frame
         });
         let request = client
@@ -206,10 +206,10 @@ impl Anthropic {
             .header(CONTENT_LENGTH, length)
             .timeout(self.total_timeout)
             .body(reqwest::Body::wrap(body));
-        let sent = self.unless_silent(request.send()).await;
+        let sent = self.within_idle_timeout(request.send()).await;
         sent.map_err(|error| match error {
             // The request was sent, so the server may have worked on it.
-            ModelError::Transient { why, retry_after, .. } if progress.leaving_flag().load(Ordering::Acquire) => {
+            ModelError::Transient { why, retry_after, .. } if progress.sent_flag().load(Ordering::Acquire) => {
                 let spent = price::estimated_prompt(price::prompt_bytes(conversation));
                 ModelError::Transient { why, retry_after, spent }
             }
@@ -245,7 +245,7 @@ impl Anthropic {
         if self.route.caches_by_itself {
             body.push_str(&format!("]{}}}", mark::CACHE_MARK));
         } else {
-            mark::last_block(&mut body);
+            mark::mark_last_block(&mut body);
             body.push_str("]}");
         }
         body
@@ -266,7 +266,9 @@ impl Anthropic {
                 // The turn is complete, so later faults are harmless.
                 timeout_at(end_by, response.chunk()).await.ok().and_then(Result::ok).flatten()
             } else {
-                self.unless_silent(response.chunk()).await.map_err(|fault| stream.build_error(&fault.to_string()))?
+                self.within_idle_timeout(response.chunk())
+                    .await
+                    .map_err(|fault| stream.build_error(&fault.to_string()))?
             };
             let Some(bytes) = piece else { break };
             let is_whole = stream.push(&bytes).map_err(|error| self.redact_error(error))?;
@@ -283,12 +285,12 @@ impl Anthropic {
         let hour_tokens = stream.hour_tokens();
         let turn = stream.finish(request_id).map_err(|error| self.redact_error(error))?;
         let turn = Turn { content: ids::with_own_ids(turn.content, conversation), ..turn };
-        let priced = || price::cost_with_hour_usd(&self.model, &turn.usage, hour_tokens);
+        let priced = || price::cost_with_hour_cache_usd(&self.model, &turn.usage, hour_tokens);
         Ok(Turn { cost_usd: (hour_tokens > 0).then(priced), ..turn })
     }
 
     /// Reads a refusal (any status but 200) with as much of its body as arrives. Also returns the maximum answer length in tokens if the
-    /// server states one in its complaint.
+    /// server states one in its error.
     async fn read_refusal(&self, mut response: Response) -> (ModelError, Option<u64>) {
         let read = read_bounded(&mut response, error::MAX_ERROR_BODY_BYTES);
         let body = tokio::time::timeout(self.idle_timeout, read).await.unwrap_or_default();
@@ -305,7 +307,7 @@ impl Anthropic {
     }
 
     /// Waits for the server, up to the idle time-out.
-    async fn unless_silent<T>(&self, answer: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
+    async fn within_idle_timeout<T>(&self, answer: impl Future<Output = reqwest::Result<T>>) -> Result<T, ModelError> {
         match tokio::time::timeout(self.idle_timeout, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
@@ -377,7 +379,7 @@ fn build_transient(why: String) -> ModelError {
     ModelError::Transient { why, retry_after: None, spent: Usage::default() }
 }
 
-/// Describes a connection error by our words and the deepest cause. The error's own text would print its URL.
+/// Describes a connection error in our own words, with the innermost cause. The error's own text would print its URL.
 fn connection_fault(server: &str, error: &reqwest::Error) -> String {
     let what = match (error.is_connect(), error.is_timeout()) {
         (true, _) => format!("No connection to {server}"),

@@ -142,7 +142,7 @@ pub fn cost_usd(model: &str, usage: &Usage) -> f64 {
 }
 
 /// Returns the cost of a request with `hour_tokens` of its cache writes kept for an hour.
-pub fn cost_with_hour_usd(model: &str, usage: &Usage, hour_tokens: u64) -> f64 {
+pub fn cost_with_hour_cache_usd(model: &str, usage: &Usage, hour_tokens: u64) -> f64 {
     let rates = find_rates(model, usage.input + usage.cache_read + usage.cache_write);
     let more = (HOUR_WRITE * rates.input - rates.cache_write).max(0.0);
     cost_usd(model, usage) + hour_tokens.min(usage.cache_write) as f64 * more / 1e6
@@ -152,7 +152,7 @@ pub fn cost_with_hour_usd(model: &str, usage: &Usage, hour_tokens: u64) -> f64 {
 /// cache for an hour and the output has the maximum length.
 pub fn estimate_max_cost(model: &str, prompt_bytes: usize, max_tokens: u64) -> f64 {
     let cache_write = most_tokens(prompt_bytes);
-    cost_with_hour_usd(model, &Usage { cache_write, output: max_tokens, ..Usage::default() }, cache_write)
+    cost_with_hour_cache_usd(model, &Usage { cache_write, output: max_tokens, ..Usage::default() }, cache_write)
 }
 
 /// Estimates the maximum tokens of a text of so many bytes.
@@ -219,8 +219,8 @@ mod tests {
         close(cost_usd("claude-sonnet-5-5", &MILLION), 2.0 + 10.0 + 0.1 + 2.5);
         close(cost_usd("claude-opus-5-5", &MILLION), 4.0 + 20.0 + 0.2 + 5.0);
         close(cost_usd("claude-opus-5-5-20260915", &MILLION), 29.2);
-        close(cost_with_hour_usd("claude-sonnet-5-5", &MILLION, 0), 14.6);
-        close(cost_with_hour_usd("claude-sonnet-5-5", &MILLION, 1_000_000), 14.6 + 1.5);
+        close(cost_with_hour_cache_usd("claude-sonnet-5-5", &MILLION, 0), 14.6);
+        close(cost_with_hour_cache_usd("claude-sonnet-5-5", &MILLION, 1_000_000), 14.6 + 1.5);
     }
 
     #[test]

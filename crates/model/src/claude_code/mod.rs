@@ -1,17 +1,17 @@
 //! The Claude Code command as a model: one run of `claude -p` takes the turns of a cycle, and has only our tools.
 //!
 //! As a [`Model`] like the others, it leaves the journal, policy, approvals, limits and budgets to the cycle. A turn is relayed from the
-//! run's Messages API stream (`relay`). The run sends its calls to our MCP server on a loopback port (`desk`), where they wait until the
-//! cycle requests the next turn with their results. Thus the run makes no request to its model before the cycle asks for one. A run that
-//! has ended (a question to a person, a kill, a new chat message) is followed by a new one, with a record of the conversation so far
-//! (`prompt`). A run that would continue on its own is stopped.
+//! run's Messages API stream (`relay`). The run sends its calls to our MCP server on a loopback port (`call_handler`), where they wait
+//! until the cycle requests the next turn with their results. Thus the run makes no request to its model before the cycle asks for one. A
+//! run that has ended (a question to a person, a kill, a new chat message) is followed by a new one, with a record of the conversation so
+//! far (`prompt`). A run that would continue on its own is stopped.
 
-mod desk;
+mod call_handler;
 mod error;
-mod place;
 mod prompt;
 mod relay;
 mod run;
+mod run_directory;
 
 use std::{cell::RefCell, fmt, path::PathBuf, time::Duration};
 

@@ -27,7 +27,7 @@ pub(super) fn list_tools(conversation: &Conversation) -> Vec<Value> {
 pub(super) fn build_opening_line(conversation: &Conversation) -> String {
     let mut messages = conversation.messages.iter();
     let opening = messages.next().and_then(|raw| serde_json::from_str::<Value>(raw).ok());
-    let mut content: Vec<Value> = opening.map(whole_blocks).unwrap_or_default();
+    let mut content: Vec<Value> = opening.map(remove_cache_marks).unwrap_or_default();
     let mut record = Record { content: Vec::new(), lines: vec![RECORD.to_owned()], names: BTreeMap::new() };
     if messages.len() > 0 {
         messages.filter_map(|raw| SpokenMessage::parse(raw)).for_each(|message| record.add_message(&message));
@@ -37,7 +37,7 @@ pub(super) fn build_opening_line(conversation: &Conversation) -> String {
 }
 
 /// Returns the blocks of the first message without our prompt cache marks. The command sets its own, and four are the maximum.
-fn whole_blocks(mut message: Value) -> Vec<Value> {
+fn remove_cache_marks(mut message: Value) -> Vec<Value> {
     match message.get_mut("content").map(Value::take) {
         Some(Value::Array(mut blocks)) => {
             for block in blocks.iter_mut().filter_map(Value::as_object_mut) {

@@ -20,11 +20,10 @@ use reveille_tools::mcp::{
 
 use super::{
     ClaudeCodeOptions, Login,
-    desk::{Results, RunHandler},
-    error,
-    place::RunDirectory,
-    prompt,
+    call_handler::{Results, RunHandler},
+    error, prompt,
     relay::{self, Ended, RelayLine, SERVER},
+    run_directory::RunDirectory,
 };
 use crate::{
     Conversation, ModelError, Progress, Turn,
@@ -100,7 +99,7 @@ pub(super) struct Run {
     /// Usage and cost of its turns so far.
     booked: (Usage, f64),
     waits: Option<Waits>,
-    _place: RunDirectory,
+    _directory: RunDirectory,
 }
 
 /// The calls whose results a run waits for.
@@ -132,26 +131,37 @@ impl Run {
         let offered = tools.iter().filter_map(name).collect();
         let results = Rc::new(Results::default());
 
-        let place = RunDirectory::make(&options.dir).map_err(|fault| not_set_up(&fault))?;
+        let directory = RunDirectory::make(&options.dir).map_err(|fault| not_set_up(&fault))?;
         let token = token::generate().map_err(|fault| not_set_up(&fault))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|fault| not_set_up(&fault))?;
         let port = listener.local_addr().map_err(|fault| not_set_up(&fault))?.port();
-        let orders = place.write_file("orders.md", &conversation.system_text()).map_err(|fault| not_set_up(&fault))?;
+        let orders =
+            directory.write_file("orders.md", &conversation.system_text()).map_err(|fault| not_set_up(&fault))?;
         let server =
-            place.write_file("mcp.json", &server_settings(port, &token)).map_err(|fault| not_set_up(&fault))?;
+            directory.write_file("mcp.json", &server_settings(port, &token)).map_err(|fault| not_set_up(&fault))?;
 
-        let spec = build_spec(options, &program, &place, (&orders, &server));
+        let spec = build_spec(options, &program, &directory, (&orders, &server));
         let lines = Lines::start(&spec, MAX_LINE_BYTES).map_err(|fault| match fault {
             ProcessError::NotFound { .. } => error::build_not_found(&program),
             fault => not_set_up(&fault),
         })?;
-        progress.leaving_flag().store(true, Ordering::Release);
+        progress.sent_flag().store(true, Ordering::Release);
         lines.send_line(prompt::build_opening_line(conversation));
         let offer = Offer { instructions: String::new(), tools, has_resources: false };
         let serving = serve_tools(listener, token, offer, Rc::clone(&results));
         let booked = (Usage::default(), 0.0);
         let model = options.model.clone();
-        Ok(Self { lines, serving, results, offered, has_begun: false, model, booked, waits: None, _place: place })
+        Ok(Self {
+            lines,
+            serving,
+            results,
+            offered,
+            has_begun: false,
+            model,
+            booked,
+            waits: None,
+            _directory: directory,
+        })
     }
 
     /// Gives the run the results of its calls if the conversation contains nothing else new. `None` if the run can't continue from there.
@@ -163,7 +173,7 @@ impl Run {
         let [said, told] = new else { return None };
         let is_next = turn.as_ref() == Some(said) && self.lines.is_leashed();
         let told = parse_results(told, &calls).filter(|_| is_next)?;
-        progress.leaving_flag().store(true, Ordering::Release);
+        progress.sent_flag().store(true, Ordering::Release);
         self.results.publish(told);
         Some(self)
     }
@@ -306,7 +316,7 @@ fn server_settings(port: u16, token: &Secret) -> String {
 fn build_spec(
     options: &ClaudeCodeOptions,
     program: &Path,
-    place: &RunDirectory,
+    directory: &RunDirectory,
     (orders, server): (&Path, &Path),
 ) -> Spec {
     let words = [
@@ -339,18 +349,18 @@ fn build_spec(
         .args(confined)
         .args(chosen)
         .args(files)
-        .current_dir(place.work_dir())
+        .current_dir(directory.work_dir())
         .only_inheriting(ENVIRONMENT)
-        .env("TMPDIR", place.temp_dir())
+        .env("TMPDIR", directory.temp_dir())
         .env("ANTHROPIC_BASE_URL", &options.base_url)
         .env("API_TIMEOUT_MS", options.turn_timeout.as_millis().to_string())
         .env("CLAUDE_CODE_MAX_OUTPUT_TOKENS", max_output)
         .env("MAX_MCP_OUTPUT_TOKENS", MAX_RESULT_TOKENS.to_string());
     let spec = SWITCHES.iter().fold(spec, |spec, (name, value)| spec.env(*name, *value));
     match &options.login {
-        Login::Key(key) => spec.env("HOME", place.home_dir()).env("ANTHROPIC_API_KEY", key.expose()),
-        Login::Token(token) => spec.env("HOME", place.home_dir()).env("CLAUDE_CODE_OAUTH_TOKEN", token.expose()),
-        Login::Own(home) => spec.env("HOME", home.clone().unwrap_or_else(|| place.home_dir())),
+        Login::Key(key) => spec.env("HOME", directory.home_dir()).env("ANTHROPIC_API_KEY", key.expose()),
+        Login::Token(token) => spec.env("HOME", directory.home_dir()).env("CLAUDE_CODE_OAUTH_TOKEN", token.expose()),
+        Login::Own(home) => spec.env("HOME", home.clone().unwrap_or_else(|| directory.home_dir())),
     }
 }
 
@@ -399,7 +409,7 @@ mod tests {
         let settings: Value = serde_json::from_str(&settings).unwrap();
         assert_eq!(settings["mcpServers"]["reveille"]["headers"]["Authorization"], "Bearer t0ken");
         let dir = tempfile::tempdir().unwrap();
-        let place = RunDirectory::make(&dir.path().join("run")).unwrap();
+        let directory = RunDirectory::make(&dir.path().join("run")).unwrap();
         let options = ClaudeCodeOptions {
             program: "claude".into(),
             model: "claude-sonnet-5-5".to_owned(),
@@ -410,7 +420,7 @@ mod tests {
             turn_timeout: Duration::from_secs(1),
             most_usd: 0.0,
         };
-        let spec = build_spec(&options, Path::new("/bin/claude"), &place, (Path::new("/o"), Path::new("/m")));
+        let spec = build_spec(&options, Path::new("/bin/claude"), &directory, (Path::new("/o"), Path::new("/m")));
         let words: Vec<String> = spec.command_line().map(|word| word.to_string_lossy().into_owned()).collect();
         assert!(words.iter().all(|word| !word.contains("t0ken") && !word.contains("l0gin")), "{words:?}");
         let after = |option: &str| words.iter().skip_while(|word| *word != option).nth(1).map(String::as_str);

@@ -324,12 +324,12 @@ fn what_holds_no_complaint_is_none() {
         "null",
     ] {
         let value: Value = serde_json::from_str(value).unwrap();
-        assert_eq!(Complaint::instead_of_turn(&value), None, "{value}");
+        assert_eq!(Complaint::parse_in_stream(&value), None, "{value}");
     }
     for value in [r#"{"success":false}"#, r#"{"object":"error"}"#, r#"{"type":"error","error":{}}"#, r#"{"code":500}"#]
     {
         let value: Value = serde_json::from_str(value).unwrap();
-        assert!(Complaint::instead_of_turn(&value).is_some(), "{value}");
+        assert!(Complaint::parse_in_stream(&value).is_some(), "{value}");
     }
 }
 

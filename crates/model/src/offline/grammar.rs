@@ -1,8 +1,8 @@
 //! The command grammar of the offline model: parses a message in plain English into commands, a question, or neither.
 //!
-//! The message is split into tokens once and its sentences are parsed in turn. A command stands at a sentence's beginning, after a
-//! greeting, a "please" or a time. Thus "she reminded me", "if I say remind me" and "don't remind me" are never commands. A message is
-//! executed only if every sentence is understood.
+//! The message is split into tokens once and its sentences are parsed in turn. A command is recognised only at the beginning of a
+//! sentence, where a greeting, a "please" or a time may precede it. Thus "she reminded me", "if I say remind me" and "don't remind me" are
+//! never commands. A message is executed only if every sentence is understood.
 //!
 //! Each parser is a table of forms: `known` for whole sentences, `remind`, `tasks`, `store` and `change` for beginnings. For a message
 //! beyond all forms, `nearest` may find a similar one, which the model offers as a question.

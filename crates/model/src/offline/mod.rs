@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use self::{
     grammar::{Near, OfflineCommand, ParsedMessage, Small},
     history::History,
-    phrase::{Around, Kept, OfflineCall, PhrasePart, build_message_parts},
+    phrase::{KeptReason, MessageContext, OfflineCall, PhrasePart, build_message_parts},
     transcript::ShownMessage,
 };
 use super::{Conversation, Model, Progress, Turn, TurnFuture, conversation::SpokenMessage};
@@ -42,7 +42,7 @@ pub struct Offline {
 struct Reading {
     id: i64,
     parts: Option<Vec<PhrasePart>>,
-    kept: Kept,
+    kept: KeptReason,
 }
 
 /// Results of calls by id: the text, and true for a failure.
@@ -84,13 +84,13 @@ impl Offline {
 
     /// Parses the newest messages in the context of the earlier ones.
     fn parse_messages(self, conversation: &Conversation, opening: usize, messages: &[ShownMessage]) -> Vec<Reading> {
-        let told = conversation.messages.first().and_then(|raw| told_time(raw, self.tz));
+        let told = conversation.messages.first().and_then(|raw| parse_opening_time(raw, self.tz));
         let said_at = |message: &ShownMessage| message.at.map(|at| at.with_timezone(&self.tz));
         let now = messages.iter().filter_map(said_at).chain(told).max();
         let Some(now) = now else {
             return messages
                 .iter()
-                .map(|message| Reading { id: message.id, parts: None, kept: Kept::Unclear })
+                .map(|message| Reading { id: message.id, parts: None, kept: KeptReason::Unclear })
                 .collect();
         };
         let (before, latest) = conversation.messages.split_at(opening.min(conversation.messages.len()));
@@ -105,8 +105,11 @@ impl Offline {
             let replied = message.replies_to.as_deref().map(|quoted| history.cut_at_quote(quoted));
             let parts = self.parse_message(message, replied.as_ref().unwrap_or(&history), now);
             history.push(message, now);
-            let kept =
-                if message.is_own_text { Kept::from_text(without_mention(&message.text)) } else { Kept::Unclear };
+            let kept = if message.is_own_text {
+                KeptReason::from_text(without_mention(&message.text))
+            } else {
+                KeptReason::Unclear
+            };
             readings.push(Reading { id: message.id, parts, kept });
         }
         readings
@@ -146,13 +149,13 @@ impl Offline {
         // After a reminder, "it" means the reminder rather than any earlier topic.
         let referent = if reminded.is_some() { None } else { history.find_referent() };
         let list = history.find_last_list();
-        let around = Around {
+        let around = MessageContext {
             now,
             referent: referent.as_ref(),
             reminded,
             was_asked: history.is_question_open(),
             is_reply: message.replies_to.is_some(),
-            mine: history.find_last_answer(),
+            last_words: history.find_last_answer(),
             list: list.as_deref(),
             kept: history.find_kept_words(text),
         };
@@ -185,7 +188,7 @@ fn without_mention(text: &str) -> &str {
 }
 
 /// Parses the time in a conversation's opening.
-fn told_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
+fn parse_opening_time(raw: &str, tz: Tz) -> Option<DateTime<Tz>> {
     let (_, rest) = raw.split_once("<situation ")?.1.split_once("It is ")?;
     let civil = NaiveDateTime::parse_from_str(rest.split_once(" in ")?.0, "%A %Y-%m-%d %H:%M").ok()?;
     tz.from_local_datetime(&civil).earliest()
@@ -257,8 +260,8 @@ fn last_calls(readings: &[Reading], outcomes: &Outcomes, mut calls: Vec<Value>) 
         calls.push(build_call(&format!("replan-{first}"), "plan", &build_plan(readings, &steps, &deferred)));
     }
     if !kept.is_empty() {
-        let (ids, why): (Vec<i64>, Vec<Kept>) = kept.into_iter().unzip();
-        let notice = phrase::kept_notice(&why);
+        let (ids, why): (Vec<i64>, Vec<KeptReason>) = kept.into_iter().unzip();
+        let notice = phrase::render_kept_notice(&why);
         calls.push(build_call(&format!("end-keep-{first}"), "keep", &json!({"messages": ids, "notice": notice})));
     }
     if !said.is_empty() {

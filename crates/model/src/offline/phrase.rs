@@ -73,8 +73,8 @@ pub(super) struct OfflineCall {
     otherwise: Option<String>,
     /// Reject approximate answers.
     is_exact: bool,
-    /// The present time, if the answer adds the distance to the day in the result.
-    far_from: Option<DateTime<Tz>>,
+    /// The present time, if the answer states how far away the day in the result is.
+    distance_from: Option<DateTime<Tz>>,
     /// The next call to try if the name is unknown.
     pub(super) or_else: Option<Box<OfflineCall>>,
 }
@@ -92,7 +92,7 @@ impl OfflineCall {
             keep_on_failure: false,
             otherwise: None,
             is_exact: false,
-            far_from: None,
+            distance_from: None,
             or_else: None,
         }
     }
@@ -135,7 +135,7 @@ impl OfflineCall {
 }
 
 /// The context of a message.
-pub(super) struct Around<'a> {
+pub(super) struct MessageContext<'a> {
     /// The present time.
     pub(super) now: DateTime<Tz>,
     /// The task or reminder mentioned last.
@@ -144,10 +144,10 @@ pub(super) struct Around<'a> {
     pub(super) reminded: Option<&'a str>,
     /// The assistant's last words ask a question.
     pub(super) was_asked: bool,
-    /// The message replies to words of this chat's own.
+    /// The message quotes an earlier message of the assistant or the person.
     pub(super) is_reply: bool,
     /// The assistant's last words.
-    pub(super) mine: Option<&'a str>,
+    pub(super) last_words: Option<&'a str>,
     /// The list mentioned last.
     pub(super) list: Option<&'a str>,
     /// Earlier kept words that contain the answer.
@@ -165,7 +165,11 @@ pub(super) fn build_offer(form: &str) -> Vec<PhrasePart> {
 }
 
 /// Builds the parts of a message's answer. `None` if the message must be kept.
-pub(super) fn build_message_parts(id: i64, parsed: ParsedMessage, around: &Around<'_>) -> Option<Vec<PhrasePart>> {
+pub(super) fn build_message_parts(
+    id: i64,
+    parsed: ParsedMessage,
+    around: &MessageContext<'_>,
+) -> Option<Vec<PhrasePart>> {
     match parsed {
         ParsedMessage::Commands(commands) => {
             let parts = commands
@@ -180,7 +184,7 @@ pub(super) fn build_message_parts(id: i64, parsed: ParsedMessage, around: &Aroun
             let query = event.as_deref().unwrap_or(&words);
             let call = OfflineCall::new(&format!("m{id}-q"), "quote", json!({"query": query}));
             let is_exact = asked == QuestionKind::Other;
-            let call = OfflineCall { is_exact, far_from: event.is_some().then_some(around.now), ..call };
+            let call = OfflineCall { is_exact, distance_from: event.is_some().then_some(around.now), ..call };
             let kept = around.kept.filter(|_| asked != QuestionKind::Other);
             let kept = kept.map(|words| {
                 format!("You wrote “{words}”. I've kept that for an AI model, and it's all I can tell you about it.")
@@ -193,7 +197,7 @@ pub(super) fn build_message_parts(id: i64, parsed: ParsedMessage, around: &Aroun
     }
 }
 
-fn build_parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<PhrasePart> {
+fn build_parts(id: &str, command: OfflineCommand, around: &MessageContext<'_>) -> Vec<PhrasePart> {
     let call = |tool, input| OfflineCall::new(id, tool, input);
     let one = |call: OfflineCall| vec![PhrasePart::Call(Box::new(call))];
     let say = |text: &str| vec![PhrasePart::Say(text.to_owned())];
@@ -273,7 +277,7 @@ fn build_parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<Ph
         OfflineCommand::Help => say(HELP),
         OfflineCommand::Greeting => say("Hello! Say `help` to see what I understand."),
         OfflineCommand::Thanks => say("You're welcome."),
-        OfflineCommand::Small(Small::Repeat) => say(around.mine.unwrap_or("I haven't said anything lately.")),
+        OfflineCommand::Small(Small::Repeat) => say(around.last_words.unwrap_or("I haven't said anything lately.")),
         OfflineCommand::Small(small) => say(small_talk(small, around)),
         OfflineCommand::AskBack { question, .. } => say(&question),
         // "It" is the reminder just sent.
@@ -305,7 +309,7 @@ fn build_parts(id: &str, command: OfflineCommand, around: &Around<'_>) -> Vec<Ph
 }
 
 /// Builds the call for a statement or a list command. `None` for other commands.
-fn build_statement_call(id: &str, command: OfflineCommand, around: &Around<'_>) -> Option<OfflineCall> {
+fn build_statement_call(id: &str, command: OfflineCommand, around: &MessageContext<'_>) -> Option<OfflineCall> {
     let call = |tool, input| OfflineCall::new(id, tool, input);
     Some(match command {
         OfflineCommand::Stated { fact } => {
@@ -348,7 +352,7 @@ fn build_statement_call(id: &str, command: OfflineCommand, around: &Around<'_>) 
 /// Builds the call that changes a task or a reminder. `None` if "it" has no referent of that kind.
 fn build_change_call(id: &str, command: OfflineCommand, referent: Option<&Referent>) -> Option<OfflineCall> {
     // The referent is named by its full text, to match nothing else.
-    let of = |which: Which, wanted: Option<ThingKind>| match which {
+    let resolve = |which: Which, wanted: Option<ThingKind>| match which {
         Which::It => {
             let fits = |found: &&Referent| wanted.is_none_or(|kind| found.kind.is_none_or(|is| is == kind));
             let found = referent.filter(fits)?;
@@ -370,10 +374,10 @@ fn build_change_call(id: &str, command: OfflineCommand, referent: Option<&Refere
     let dropped = |which: &Which| task("task_done", which, &[("dropped", json!(true))], "drop the task");
     Some(match command {
         OfflineCommand::TaskDone { which } => {
-            let which = of(which, Some(ThingKind::Task))?.0;
+            let which = resolve(which, Some(ThingKind::Task))?.0;
             let done = task("task_done", &which, &[], "finish the task");
             match &which {
-                Which::Text(item) => done.or_else(taken_off(id, item)),
+                Which::Text(item) => done.or_else(build_list_take_call(id, item)),
                 Which::Title(title) => done.or_else(
                     OfflineCall::new(id, "told_done", json!({"task": title, "items": [title]}))
                         .with_step(format!("finish: {title}")),
@@ -381,34 +385,34 @@ fn build_change_call(id: &str, command: OfflineCommand, referent: Option<&Refere
                 _ => done,
             }
         }
-        OfflineCommand::TaskDrop { which } => dropped(&of(which, Some(ThingKind::Task))?.0),
+        OfflineCommand::TaskDrop { which } => dropped(&resolve(which, Some(ThingKind::Task))?.0),
         OfflineCommand::TaskRename { which, to } => {
             let more = [("key", json!("title")), ("value", json!(to))];
-            task("task_update", &of(which, Some(ThingKind::Task))?.0, &more, "rename the task")
+            task("task_update", &resolve(which, Some(ThingKind::Task))?.0, &more, "rename the task")
         }
         OfflineCommand::TaskMove { which, backlog } => {
             let to = json!(if backlog { "backlog" } else { "active" });
-            task("task_move", &of(which, Some(ThingKind::Task))?.0, &[("to", to)], "move the task")
+            task("task_move", &resolve(which, Some(ThingKind::Task))?.0, &[("to", to)], "move the task")
         }
-        OfflineCommand::CancelReminder { which } => ended(&of(which, Some(ThingKind::Reminder))?.0),
-        OfflineCommand::Delete { which } => match of(which, None)? {
+        OfflineCommand::CancelReminder { which } => ended(&resolve(which, Some(ThingKind::Reminder))?.0),
+        OfflineCommand::Delete { which } => match resolve(which, None)? {
             (which, Some(ThingKind::Reminder)) => ended(&which),
             (which, Some(ThingKind::Task)) => dropped(&which),
             (which @ Which::Text(_), None) => {
-                dropped(&which).or_else(ended(&which).or_else(taken_off(id, &format_which(&which))))
+                dropped(&which).or_else(ended(&which).or_else(build_list_take_call(id, &format_which(&which))))
             }
             (which, None) => dropped(&which).or_else(ended(&which)),
         },
         OfflineCommand::Postpone { which, kind, when } => {
-            let (which, kind) = of(which, kind)?;
+            let (which, kind) = resolve(which, kind)?;
             build_postpone_call(id, &which, kind, &when)
         }
         _ => return None,
     })
 }
 
-/// Handles "cross off milk" without such a task.
-fn taken_off(id: &str, item: &str) -> OfflineCall {
+/// Takes an item off the shopping list, for "cross off milk" if there is no such task.
+fn build_list_take_call(id: &str, item: &str) -> OfflineCall {
     OfflineCall::new(id, "list_take", json!({"list": "Shopping list", "items": [item]}))
         .with_step(format!("take off the shopping list: {item}"))
 }
@@ -458,8 +462,8 @@ pub(super) fn render_answer(parts: &[PhrasePart], outcomes: &Outcomes) -> Option
                 }
                 Some((why, true)) => said.push(describe_failure(call, why, outcomes)),
                 Some((told, false)) => {
-                    let OfflineCall { lead, after, far_from, .. } = call.last_call(outcomes);
-                    let far = far_from.and_then(|now| grammar::describe_day_distance(told.lines().next()?, now));
+                    let OfflineCall { lead, after, distance_from, .. } = call.last_call(outcomes);
+                    let far = distance_from.and_then(|now| grammar::describe_day_distance(told.lines().next()?, now));
                     let told = lead.as_ref().map_or_else(|| told.clone(), |lead| format!("{lead}\n{told}"));
                     let after = after.iter().filter(|after| !after.is_empty());
                     said.push(after.chain(&far).fold(told, |told, after| format!("{told}\n{after}")));
@@ -505,10 +509,10 @@ fn describe_failure(call: &OfflineCall, why: &str, outcomes: &Outcomes) -> Strin
     if found_nothing { why } else { format!("That didn't work. {why}{choices}") }
 }
 
-/// Tells the person about kept messages, in their language if they share one.
-pub(super) fn kept_notice(kept: &[Kept]) -> String {
-    if let [Kept::Foreign(language), rest @ ..] = kept
-        && rest.iter().all(|other| *other == Kept::Foreign(*language))
+/// Tells the person about kept messages. If all are in the same foreign language, so is the notice.
+pub(super) fn render_kept_notice(kept: &[KeptReason]) -> String {
+    if let [KeptReason::Foreign(language), rest @ ..] = kept
+        && rest.iter().all(|other| *other == KeptReason::Foreign(*language))
     {
         return language.notice().to_owned();
     }
@@ -516,7 +520,7 @@ pub(super) fn kept_notice(kept: &[Kept]) -> String {
         1 => ("this".to_owned(), "", "your message"),
         n => (format!("{n} of these"), " of them", "them"),
     };
-    if let [Kept::Question] = kept {
+    if let [KeptReason::Question] = kept {
         return "You haven't told me that, and I can't look it up without an AI model. I'll keep your question until you add one (`wake \
                 init`)."
             .to_owned();
@@ -529,7 +533,7 @@ pub(super) fn kept_notice(kept: &[Kept]) -> String {
 
 /// The reason for keeping a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum KeptReason {
     /// A question about a fact that isn't stored.
     Question,
     /// A language other than English.
@@ -538,7 +542,7 @@ pub(super) enum Kept {
     Unclear,
 }
 
-impl Kept {
+impl KeptReason {
     /// Determines the reason for keeping a message.
     pub(super) fn from_text(text: &str) -> Self {
         match (grammar::detect_language(text), grammar::classify_question(text).0) {

@@ -1,12 +1,12 @@
 //! Answers to small talk and to questions about the assistant.
 
-use super::{grammar::Small, phrase::Around};
+use super::{grammar::Small, phrase::MessageContext};
 
 /// The answer to a "yes" or "it" without a referent.
 const YES_TO_WHAT: &str = "I'm not sure what you're saying yes to. Nothing has been set or saved.";
 
 /// Returns the answer to small talk.
-pub(super) fn small_talk(small: Small, around: &Around<'_>) -> &'static str {
+pub(super) fn small_talk(small: Small, around: &MessageContext<'_>) -> &'static str {
     match small {
         Small::Ok => "Good.",
         Small::Yes => YES_TO_WHAT,

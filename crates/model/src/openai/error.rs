@@ -170,7 +170,7 @@ impl ServerRefusal {
             }
             400 | 422 if complaint.is_miscalled() => (Remedy::Wait, what("couldn't read a call of its model")),
             408 | 409 | 424 | 425 | 429 | 499 | 500..=599 => (Remedy::Wait, what("can't answer now")),
-            // The words aren't such a server's: the address is wrong, or a sign-in page stands between.
+            // The text isn't such a server's: the address is wrong, or a sign-in page answered.
             _ if !is_own || status == 404 => (
                 Remedy::AskPerson,
                 what("doesn't answer like OpenAI's API. Check OPENAI_BASE_URL, which often ends in /v1"),

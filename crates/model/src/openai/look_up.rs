@@ -27,7 +27,7 @@ impl OpenAi {
     }
 
     /// Asks a server on this machine for the window of our model. `None` if the server doesn't report one.
-    pub(super) async fn window_here(&self) -> Option<u64> {
+    pub(super) async fn find_local_window(&self) -> Option<u64> {
         // Some servers close the connection after each answer while the client believes it open. A second request opens a new one.
         let listed = match self.list_models().await {
             Ok(listed) => listed,

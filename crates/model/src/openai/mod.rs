@@ -193,13 +193,13 @@ impl OpenAi {
         } else {
             encode::build_body(&self.model, conversation, dialect, self.max_tokens())
         };
-        let leaving = progress.leaving_flag();
+        let sent_flag = progress.sent_flag();
         // Reset, since an earlier refused attempt cost nothing.
-        leaving.store(false, Ordering::Release);
-        let answer = self.server.post("chat/completions", body, Arc::clone(&leaving)).await;
+        sent_flag.store(false, Ordering::Release);
+        let answer = self.server.post("chat/completions", body, Arc::clone(&sent_flag)).await;
         let response = answer.map_err(|error| match error {
             // The request was sent, so the server may have worked on it.
-            ModelError::Transient { why, retry_after, .. } if leaving.load(Ordering::Acquire) => {
+            ModelError::Transient { why, retry_after, .. } if sent_flag.load(Ordering::Acquire) => {
                 let spent = price::estimated_prompt(price::prompt_bytes(conversation));
                 ModelError::Transient { why, retry_after, spent }
             }
@@ -231,7 +231,7 @@ impl OpenAi {
         let mut stream = ChatStream::new(self.server.name(), &self.name, price::prompt_bytes(conversation));
         let mut end_by = None;
         loop {
-            let piece = self.server.unless_silent(response.chunk());
+            let piece = self.server.within_idle_timeout(response.chunk());
             let piece = if stream.has_ended() {
                 let end_by = *end_by.get_or_insert_with(|| Instant::now() + END_OF_STREAM_TIMEOUT);
                 // The turn is complete, so later faults are harmless.
@@ -242,7 +242,7 @@ impl OpenAi {
             let Some(bytes) = piece else { break };
             let is_over = stream.push(&bytes).map_err(|error| self.server.redact_error(error))?;
             progress.record_usage(stream.usage());
-            // In a form for small models, text isn't yet what is said.
+            // In the form for small models, the raw text is JSON rather than the answer's words.
             let pieces = stream.take_pieces();
             if !self.is_in_form(self.dialect.get()) {
                 progress.show(pieces);
@@ -272,13 +272,13 @@ impl OpenAi {
     /// Asks a server on this machine for its window after the first answer. Elsewhere the list of models can be long.
     async fn look_for_window(&self) {
         if self.server.is_local() && self.window.borrow().is_none() {
-            let window = self.window_here().await;
+            let window = self.find_local_window().await;
             self.window.replace(Some(window));
         }
     }
 }
 
-/// Whether a request may be asked again in other words.
+/// Whether a request may be repeated in another dialect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AskAttempt {
     Repeatable,

@@ -26,7 +26,7 @@ use reveille_base::{
 use super::error::ServerRefusal;
 use crate::ModelError;
 
-/// Longest time for connecting.
+/// Timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest wait for the end of the body after a complete turn. Reading a body to its end keeps the connection reusable.
 const END_OF_BODY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -89,34 +89,34 @@ impl ChatServer {
         self.base.host_str() == Some(OPENAI_HOST)
     }
 
-    /// Sends a request and sets `leaving` before its first byte leaves.
+    /// Sends a request and sets `sent_flag` before its first byte leaves.
     pub(super) async fn post(
         &self,
         path: &str,
         body: String,
-        leaving: Arc<AtomicBool>,
+        sent_flag: Arc<AtomicBool>,
     ) -> Result<Response, ModelError> {
         let length = body.len();
         // The frame is requested once a connection is ready for it.
         let body = Full::<Bytes>::from(body).map_frame(move |frame| {
-            leaving.store(true, Ordering::Release);
+            sent_flag.store(true, Ordering::Release);
             frame
         });
         let request = self.client()?.post(self.build_url(path)?).headers(self.headers.clone());
         let request = request.header(CONTENT_LENGTH, length).timeout(self.total_timeout);
-        self.unless_silent(request.body(reqwest::Body::wrap(body)).send()).await
+        self.within_idle_timeout(request.body(reqwest::Body::wrap(body)).send()).await
     }
 
     /// Requests short JSON under a short time limit. `path` is relative to the API's address, or to the server if it begins with a slash.
     pub(super) async fn get(&self, path: &str) -> Result<serde_json::Value, ModelError> {
         let request = self.client()?.get(self.build_url(path)?).headers(self.headers.clone()).timeout(LIST_TIMEOUT);
-        let mut response = self.unless_silent(request.send()).await?;
+        let mut response = self.within_idle_timeout(request.send()).await?;
         if response.status().as_u16() != 200 {
             let answer = self.read_refusal(response).await;
             return Err(self.redact_error(answer.into_error("", &self.name())));
         }
         let mut body = Vec::new();
-        while let Some(bytes) = self.unless_silent(response.chunk()).await? {
+        while let Some(bytes) = self.within_idle_timeout(response.chunk()).await? {
             body.extend_from_slice(&bytes);
             if body.len() > MAX_LIST_BYTES {
                 return Err(build_transient(format!("{} answered with more than {MAX_LIST_BYTES} bytes", self.name())));
@@ -133,7 +133,7 @@ impl ChatServer {
     /// Reads a refusal (any status but 200) with as much of its body as arrives.
     pub(super) async fn read_refusal(&self, mut response: Response) -> ServerRefusal {
         let mut body = Vec::new();
-        while let Ok(Some(bytes)) = self.unless_silent(response.chunk()).await {
+        while let Ok(Some(bytes)) = self.within_idle_timeout(response.chunk()).await {
             let room = MAX_ERROR_BODY_BYTES.saturating_sub(body.len());
             body.extend(bytes.iter().take(room));
             if bytes.len() >= room {
@@ -149,7 +149,7 @@ impl ChatServer {
     }
 
     /// Waits for the server, up to the idle time-out.
-    pub(super) async fn unless_silent<T>(
+    pub(super) async fn within_idle_timeout<T>(
         &self,
         answer: impl Future<Output = reqwest::Result<T>>,
     ) -> Result<T, ModelError> {
@@ -182,7 +182,7 @@ impl ChatServer {
         error.redact(&self.redactor)
     }
 
-    /// Describes a connection error by our words and the deepest cause. The error's own text would print its URL.
+    /// Describes a connection error in our own words, with the innermost cause. The error's own text would print its URL.
     fn describe_fault(&self, error: &reqwest::Error) -> String {
         let name = self.name();
         let what = match (error.is_connect(), error.is_timeout()) {

@@ -19,7 +19,7 @@ const LEFT_OUT: [&str; 6] = ["description", "title", "default", "format", "examp
 const MAX_TEXT_CHARS: u64 = 2_000;
 /// The answer's form, explained to the model.
 const FORM: &str = "Answer with one JSON object and nothing else: {\"say\": \"…\"} says something to your person and ends your turn; \
-     {\"tool\": \"…\", \"arguments\": {…}} calls one of these tools, and you are told what came of it:";
+     {\"tool\": \"…\", \"arguments\": {…}} calls one of these tools, and you are told its result:";
 
 /// Builds the request body.
 pub(super) fn build_body(model: &str, conversation: &Conversation, dialect: Dialect, max_tokens: u64) -> String {

@@ -287,7 +287,7 @@ impl ChatStream {
 
     /// Builds the error for an event without a turn. `None` if the event isn't a complaint.
     fn find_complaint(&self, value: &Value) -> Option<ModelError> {
-        Complaint::instead_of_turn(value).map(|_| error::from_event(value, &self.server, &self.model, self.usage()))
+        Complaint::parse_in_stream(value).map(|_| error::from_event(value, &self.server, &self.model, self.usage()))
     }
 
     fn is_empty(&self) -> bool {

@@ -43,6 +43,6 @@ pub fn forward_connections(to: &Path) -> io::Result<()> {
 /// Relays one connection to the proxy, or closes the connection if the proxy refuses.
 fn relay_connection(client: &TcpStream, to: &Path) {
     if let Ok(proxy) = UnixStream::connect(to) {
-        relay::both_ways(client, &proxy, &relay::RelayLimits::default());
+        relay::copy_both_ways(client, &proxy, &relay::RelayLimits::default());
     }
 }

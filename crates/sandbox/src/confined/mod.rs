@@ -1,6 +1,6 @@
 //! The launcher: our own program inside bubblewrap, before it executes the requested program.
 //!
-//! The launcher applies the same rules again by other parts of the kernel: paths by Landlock, system calls by seccomp,
+//! The launcher applies the same rules again through other parts of the kernel: paths by Landlock, system calls by seccomp,
 //! and resource limits. If any rule can't be set, the launcher exits: a program never runs with only a part of the
 //! rules.
 

@@ -24,7 +24,7 @@ pub(super) enum PathsError {
     Path(#[from] PathFdError),
     #[error("this kernel has it switched off")]
     Off,
-    #[error("more than {MAX_PATHS} paths lie beside what is hidden")]
+    #[error("more than {MAX_PATHS} paths lie beside the hidden ones")]
     TooMany,
 }
 

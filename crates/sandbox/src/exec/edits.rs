@@ -66,7 +66,7 @@ impl Edits {
 /// A sentence for the model.
 pub fn replace_once(text: &str, old: &str, new: &str) -> Result<(String, usize), String> {
     if old.is_empty() {
-        return Err("old_str is empty: say what is to be replaced.".to_owned());
+        return Err("old_str is empty: give the text to replace.".to_owned());
     }
     // Lines are shown to the model without the carriage return of Windows.
     if text.contains("\r\n") && !old.contains('\r') && !text.contains(old) {
@@ -79,7 +79,7 @@ pub fn replace_once(text: &str, old: &str, new: &str) -> Result<(String, usize),
 fn replace_exactly(text: &str, old: &str, new: &str) -> Result<(String, usize), String> {
     let found = find_places(text, old);
     match found.as_slice() {
-        [] => Err("old_str doesn't stand in the file, to the letter, spaces and line ends included.".to_owned()),
+        [] => Err("old_str isn't in the file exactly as given, spaces and line ends included.".to_owned()),
         [at] => {
             let before = text.get(..*at).unwrap_or_default();
             let after = text.get(at + old.len()..).unwrap_or_default();
@@ -90,7 +90,7 @@ fn replace_exactly(text: &str, old: &str, new: &str) -> Result<(String, usize), 
                 several.iter().take(MAX_NAMED).map(|at| find_line_number(text, *at).to_string()).collect();
             let more = if several.len() > MAX_NAMED { " and further on" } else { "" };
             Err(format!(
-                "old_str stands there more than once, in lines {}{more}. Give more of what is around it.",
+                "old_str occurs more than once, in lines {}{more}. Include more of the text around it.",
                 lines.join(", ")
             ))
         }
@@ -186,7 +186,7 @@ fn check_range(range: Option<[i64; 2]>, total: usize) -> Result<RangeInclusive<u
 
 /// Shortens a line for display.
 pub fn shorten_line(line: &str) -> String {
-    cut_text(line, MAX_LINE_CHARS, "… (the line goes on)")
+    cut_text(line, MAX_LINE_CHARS, "… (the line is cut)")
 }
 
 fn format_line_count(lines: usize) -> String {
@@ -203,7 +203,7 @@ mod tests {
     fn what_stands_once_is_replaced_and_nothing_else() {
         assert_eq!(replace_once("a\nb\nc\n", "b\n", ""), Ok(("a\nc\n".to_owned(), 2)));
         assert_eq!(replace_once("grün und rot", "grün", "blau"), Ok(("blau und rot".to_owned(), 1)));
-        assert!(replace_once("a\nb", "c", "d").unwrap_err().contains("doesn't stand in the file"));
+        assert!(replace_once("a\nb", "c", "d").unwrap_err().contains("isn't in the file exactly as given"));
         assert!(replace_once("x\ny\nx\n", "x", "d").unwrap_err().contains("in lines 1, 3."));
         assert!(replace_once("aaa", "aa", "b").unwrap_err().contains("more than once"), "overlapping places are two");
         assert!(replace_once("üüü", "üü", "b").unwrap_err().contains("more than once"));
@@ -243,7 +243,7 @@ mod tests {
         assert!(
             number_lines(&text, None, 50).unwrap().ends_with("(Lines 1 to 3 of 100; go on with view_range [4, -1].)")
         );
-        assert!(number_lines(&"x".repeat(5000), None, 10_000).unwrap().ends_with("xx… (the line goes on)"));
+        assert!(number_lines(&"x".repeat(5000), None, 10_000).unwrap().ends_with("xx… (the line is cut)"));
         for range in [[0, 5], [101, 102], [5, 4], [-1, -1], [i64::MIN, i64::MAX]] {
             assert!(number_lines(&text, Some(range), 1000).unwrap_err().contains("100 lines"), "{range:?}");
         }

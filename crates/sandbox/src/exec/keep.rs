@@ -36,13 +36,14 @@ pub(super) fn keep_rest(folder: &CycleFolder, name: &str, output: String) -> Str
         return output;
     }
     match folder.make() {
-        Ok(path) => keep_output_rest(&path, name, output),
+        Ok(path) => cut_and_save(&path, name, output),
         // If writing fails, the message reports it.
-        Err(_) => keep_output_rest(&folder.path(), name, output),
+        Err(_) => cut_and_save(&folder.path(), name, output),
     }
 }
 
-fn keep_output_rest(scratch: &Path, name: &str, output: String) -> String {
+/// Returns the beginning of a long output with a note. The whole is saved in `scratch`.
+fn cut_and_save(scratch: &Path, name: &str, output: String) -> String {
     if output.len() <= MAX_TOLD_BYTES {
         return output;
     }
@@ -53,12 +54,12 @@ fn keep_output_rest(scratch: &Path, name: &str, output: String) -> String {
     let rest = match save_output(scratch, name, &output) {
         Ok(file) => {
             let path = scratch.join(FOLDER).join(file);
-            let most = if bytes > MAX_KEPT_BYTES {
+            let saved = if bytes > MAX_KEPT_BYTES {
                 format!("Its first {MAX_KEPT_BYTES} bytes are")
             } else {
                 "All of it is".to_owned()
             };
-            format!("{most} in {}; read on there from line {next_line} of {lines}.", path.display())
+            format!("{saved} in {}; read on there from line {next_line} of {lines}.", path.display())
         }
         Err(error) => format!("The rest could not be kept: {error}."),
     };
@@ -85,7 +86,7 @@ fn save_output(scratch: &Path, name: &str, output: &str) -> io::Result<String> {
     }
     let folder = openat(&scratch, FOLDER, folder, Mode::empty())?;
     let kept = list_kept_outputs(folder.as_fd())?;
-    forget_oldest(folder.as_fd(), &kept);
+    remove_oldest(folder.as_fd(), &kept);
 
     let newest = kept.last().map_or(0, |(number, _)| *number);
     for number in (newest..).skip(1).take(MAX_TRIES as usize) {
@@ -120,7 +121,7 @@ fn list_kept_outputs(folder: BorrowedFd<'_>) -> io::Result<Vec<(u32, String)>> {
 }
 
 /// Removes the oldest outputs to make room for one more.
-fn forget_oldest(folder: BorrowedFd<'_>, kept: &[(u32, String)]) {
+fn remove_oldest(folder: BorrowedFd<'_>, kept: &[(u32, String)]) {
     for (_, name) in kept.iter().take((kept.len() + 1).saturating_sub(MAX_KEPT)) {
         // A failed removal is harmless.
         let _ = unlinkat(folder, name, AtFlags::empty());
@@ -141,7 +142,7 @@ mod tests {
     fn what_is_short_is_told_whole_and_nothing_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let scratch = dir.path().join("scratch");
-        assert_eq!(keep_output_rest(&scratch, "shell", lines(10)), lines(10));
+        assert_eq!(cut_and_save(&scratch, "shell", lines(10)), lines(10));
         assert!(!scratch.exists());
     }
 
@@ -151,7 +152,7 @@ mod tests {
         let scratch = dir.path().join("scratch");
         let output = lines(10_000);
         for number in ["0001", "0002"] {
-            let told = keep_output_rest(&scratch, "shell", output.clone());
+            let told = cut_and_save(&scratch, "shell", output.clone());
             let path = scratch.join(format!("outputs/{number}-shell.txt"));
             assert_eq!(std::fs::read_to_string(&path).unwrap(), output);
             let (shown, note) = told.split_once("\n(Cut here: ").unwrap();
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn one_endless_line_is_cut_between_characters() {
         let dir = tempfile::tempdir().unwrap();
-        let told = keep_output_rest(dir.path(), "shell", "ä".repeat(MAX_KEPT_BYTES));
+        let told = cut_and_save(dir.path(), "shell", "ä".repeat(MAX_KEPT_BYTES));
         assert!(told.starts_with("ää") && told.contains("Its first") && told.contains("from line 1 of 1."), "{told}");
         let kept = std::fs::read_to_string(dir.path().join("outputs/0001-shell.txt")).unwrap();
         assert!(kept.len() <= MAX_KEPT_BYTES && kept.len() > MAX_KEPT_BYTES - 4);
@@ -182,7 +183,7 @@ mod tests {
             std::fs::write(outputs.join(theirs), "theirs").unwrap();
         }
         for _ in 0..MAX_KEPT + 5 {
-            keep_output_rest(dir.path(), "shell", lines(1_000));
+            cut_and_save(dir.path(), "shell", lines(1_000));
         }
         let names: Vec<_> = std::fs::read_dir(&outputs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), MAX_KEPT + 3);
@@ -194,7 +195,7 @@ mod tests {
     fn a_link_that_a_program_made_is_not_followed() {
         let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         symlink(elsewhere.path(), dir.path().join("outputs")).unwrap();
-        let told = keep_output_rest(dir.path(), "shell", lines(10_000));
+        let told = cut_and_save(dir.path(), "shell", lines(10_000));
         assert!(told.contains("The rest could not be kept"), "{told}");
         assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 
@@ -204,7 +205,7 @@ mod tests {
         let victim = elsewhere.path().join("victim");
         std::fs::write(&victim, "theirs").unwrap();
         symlink(&victim, dir.path().join("outputs/0001-shell.txt")).unwrap();
-        assert!(keep_output_rest(dir.path(), "shell", lines(10_000)).contains("outputs/0002-shell.txt"));
+        assert!(cut_and_save(dir.path(), "shell", lines(10_000)).contains("outputs/0002-shell.txt"));
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "theirs");
     }
 }

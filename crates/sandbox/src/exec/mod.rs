@@ -1,7 +1,7 @@
 //! Actions outside our own stores: programs, files outside the memory, the network.
 //!
-//! An acting tool (`tool::Tool::acting`) gets [`Exec`], which belongs to one cycle and ends with it, together with
-//! every process started. The policy has already decided each call, and the sandbox limits the reach of programs.
+//! An acting tool (`Tool::new_acting`) gets [`Exec`], which belongs to one cycle and ends with it, together with every
+//! process started. The policy has already decided each call, and the sandbox limits the reach of programs.
 
 pub mod beneath;
 pub mod copies;
@@ -49,7 +49,7 @@ pub const SHELL_TIMEOUT: Duration = Duration::from_secs(120);
 /// Random bytes of the mark printed before and after a command's output.
 const MARK_BYTES: usize = 12;
 
-/// The means of action of one cycle.
+/// The state that the acting tools of one cycle share: its shell, web client, edits and approval.
 #[derive(Debug)]
 pub struct Exec {
     shelter: Rc<Shelter>,
@@ -95,7 +95,7 @@ pub struct CommandRun {
     /// The folder in which the shell started. `None` if a command with extra access left its folder empty.
     pub dir: Option<PathBuf>,
     /// Set if a new shell replaced the kept one, in order to see untrusted files.
-    pub is_anew: bool,
+    pub is_new_shell: bool,
 }
 
 /// Why a command couldn't start, for the model.
@@ -115,7 +115,7 @@ pub enum ExecError {
 }
 
 impl Exec {
-    /// Creates the means of action under these rules.
+    /// Creates the state for a cycle under these rules.
     pub fn new(shelter: Rc<Shelter>, rules: Rules) -> Self {
         let granted: Vec<String> = rules.hosts().iter().map(|host| format!("{}:{}", host.name, host.port)).collect();
         let web = Web::default().with_grants(Grants::new(granted.iter().map(String::as_str)));
@@ -239,10 +239,11 @@ impl Exec {
             self.end_shell();
         }
         let is_kept = access.is_none() && self.held_overlays().is_empty();
-        let blind = |kept: &KeptShell| !kept.sees_untrusted && self.sees_untrusted;
-        let is_anew = is_kept && self.session.as_ref().is_some_and(blind) && self.shelter.has_untrusted_path(command);
+        let is_blind = |kept: &KeptShell| !kept.sees_untrusted && self.sees_untrusted;
+        let is_new_shell =
+            is_kept && self.session.as_ref().is_some_and(is_blind) && self.shelter.has_untrusted_path(command);
         let room = self.shelter.measure_room();
-        let kept = if is_kept { self.session.take().filter(|_| !is_anew) } else { None };
+        let kept = if is_kept { self.session.take().filter(|_| !is_new_shell) } else { None };
         let mut session = match kept {
             Some(session) => session,
             None => self.start_shell(access, &room)?,
@@ -260,9 +261,9 @@ impl Exec {
             drop(session.shell);
         }
         self.cleared = room.free_space(filled);
-        // An empty folder of its own is of no interest. A folder with content can't be removed and stays.
+        // A folder that the command left empty is removed. A folder with content can't be removed and stays.
         let dir = Some(dir).filter(|dir| access.is_none() || std::fs::remove_dir(dir).is_err());
-        Ok(CommandRun { ran, dir, is_anew })
+        Ok(CommandRun { ran, dir, is_new_shell })
     }
 
     /// Returns the files removed from the scratch folder after the last command to free disk space.

@@ -9,7 +9,7 @@ use reqwest::Url;
 
 use reveille_base::process::{self, ProcessError, Spec};
 
-/// How long to watch the opener for an early failure. The program goes on afterwards.
+/// How long to watch the opener for an early failure. The program keeps running afterwards.
 const WATCHED_FOR: Duration = Duration::from_secs(3);
 /// Interval between two checks of the opener.
 const LOOKED_AT_EVERY: Duration = Duration::from_millis(20);
@@ -125,7 +125,7 @@ pub fn is_document(path: &Path) -> bool {
     ending.is_some_and(|ending| SHOWN.contains(&ending.as_str()))
 }
 
-/// Opens a checked target. The opened program goes on by itself.
+/// Opens a checked target. The opened program keeps running.
 pub async fn open_target(target: &Target) -> Result<(), OpenError> {
     let (program, args) = target.choose_opener();
     let has_desktop = cfg!(target_os = "macos")

@@ -25,16 +25,16 @@ use reveille_base::{
 
 /// Maximum size of the scratch folder, in bytes.
 const MAX_SCRATCH_BYTES: u64 = 4 << 30;
-/// The reserve of free bytes for a disk without a configured reserve.
-const LEAST_RESERVE: Reserve = Reserve::from_mib(8);
+/// The minimum reserve of free bytes, even if the configured one is smaller.
+const MIN_RESERVE: Reserve = Reserve::from_mib(8);
 /// Interval between two checks of the free space.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The scratch folder is measured again after this many bytes were written to its disk.
 const MEASURE_STEP_BYTES: u64 = 64 << 20;
 /// Maximum number of files and folders in the scratch.
 const MAX_ENTRIES: usize = 200_000;
 /// Maximum lag of a disk's clock behind ours.
-const CLOCKS_DIFFER: TimeDelta = TimeDelta::seconds(2);
+const MAX_CLOCK_LAG: TimeDelta = TimeDelta::seconds(2);
 
 /// The limit that a command hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum Filled {
 }
 
 impl Filled {
-    /// Returns the model's words for the limit, after "it was ended: ".
+    /// Describes the limit to the model, after "it was ended: ".
     pub fn describe(self) -> String {
         match self {
             Self::Disk => "it had nearly filled the disk, and some of it has to stay free".to_owned(),
@@ -74,8 +74,8 @@ impl ClearedFiles {
     pub fn describe(self) -> Option<String> {
         (self.files > 0).then(|| {
             format!(
-                "[to keep room on the disk I have removed {} from the scratch folder, {} in all, beginning with what this command had written \
-                 there]",
+                "[to keep space on the disk free, I removed {} from the scratch folder, {} in all, beginning with files that this command \
+                 wrote]",
                 words::format_count(self.files, "file"),
                 disk::format_size(self.bytes)
             )
@@ -101,7 +101,7 @@ impl CommandRoom {
     /// Measures the space before a command starts. On a disk already short, the command may use an eighth of the rest,
     /// since clearing up needs some.
     pub fn measure(scratch: &Path, reserve: Reserve) -> Self {
-        let reserve = if reserve.bytes() < LEAST_RESERVE.bytes() { LEAST_RESERVE } else { reserve };
+        let reserve = if reserve.bytes() < MIN_RESERVE.bytes() { MIN_RESERVE } else { reserve };
         // If the free space is unknown, writing itself will report a full disk.
         let free = disk::free_bytes(scratch).unwrap_or(u64::MAX);
         let enough = reserve.recovery_bytes();
@@ -130,7 +130,7 @@ impl CommandRoom {
     pub async fn wait_until_filled(&self) -> Filled {
         let mut measured_at = self.free;
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             let Ok(free) = disk::free_bytes(&self.scratch) else { continue };
             if free < self.floor {
                 return Filled::Disk;
@@ -140,7 +140,7 @@ impl CommandRoom {
                 let scratch = self.scratch.clone();
                 // A slow disk must not delay the command's output and timeout.
                 let measured = tokio::task::spawn_blocking(move || {
-                    let (files, is_all) = look_at_files(&scratch);
+                    let (files, is_all) = list_scratch_files(&scratch);
                     !is_all || files.iter().map(|file| file.bytes).sum::<u64>() > MAX_SCRATCH_BYTES
                 });
                 if measured.await.unwrap_or(false) {
@@ -155,10 +155,10 @@ impl CommandRoom {
     /// disk meanwhile. All its processes have ended.
     pub fn free_space(&self, filled: Option<Filled>) -> ClearedFiles {
         let has_less_than = |bytes: u64| disk::free_bytes(&self.scratch).is_ok_and(|free| free < bytes);
-        let is_to_go_on = || has_less_than(self.enough);
+        let should_continue = || has_less_than(self.enough);
         match filled {
-            None if has_less_than(self.floor.min(self.free)) => self.remove(|is_own, _| is_own && is_to_go_on()),
-            Some(Filled::Disk) => self.remove(|_, _| is_to_go_on()),
+            None if has_less_than(self.floor.min(self.free)) => self.remove(|is_own, _| is_own && should_continue()),
+            Some(Filled::Disk) => self.remove(|_, _| should_continue()),
             Some(Filled::Scratch) => self.remove(|_, left| left > MAX_SCRATCH_BYTES / 2),
             None => ClearedFiles::default(),
         }
@@ -167,18 +167,19 @@ impl CommandRoom {
     /// Empties the scratch folder if the disk is short. No command is running.
     pub fn empty_if_short(&self) -> ClearedFiles {
         if self.is_short() {
-            remove(&self.scratch, look_at_files(&self.scratch).0, |_, _| true)
+            remove(&self.scratch, list_scratch_files(&self.scratch).0, |_, _| true)
         } else {
             ClearedFiles::default()
         }
     }
 
-    /// Removes files while `is_to_go_on` returns true. Its arguments: the command wrote this file, and the bytes of all remaining files.
-    fn remove(&self, is_to_go_on: impl Fn(bool, u64) -> bool) -> ClearedFiles {
-        let since = (self.began - CLOCKS_DIFFER).timestamp();
-        let (mut files, _) = look_at_files(&self.scratch);
+    /// Removes files while `should_continue` returns true. Its arguments: true if the command wrote this file, and the bytes of all
+    /// remaining files.
+    fn remove(&self, should_continue: impl Fn(bool, u64) -> bool) -> ClearedFiles {
+        let since = (self.began - MAX_CLOCK_LAG).timestamp();
+        let (mut files, _) = list_scratch_files(&self.scratch);
         files.sort_by_key(|file| (file.changed_at < since, std::cmp::Reverse(file.bytes)));
-        remove(&self.scratch, files, |file, left| is_to_go_on(file.changed_at >= since, left))
+        remove(&self.scratch, files, |file, left| should_continue(file.changed_at >= since, left))
     }
 }
 
@@ -193,7 +194,7 @@ struct ScratchFile {
 }
 
 /// Lists the files in a folder, unordered; false if the list is incomplete. Unreadable files are skipped.
-fn look_at_files(root: &Path) -> (Vec<ScratchFile>, bool) {
+fn list_scratch_files(root: &Path) -> (Vec<ScratchFile>, bool) {
     let (mut found, mut open, mut entries) = (Vec::new(), vec![root.to_owned()], 0);
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -211,12 +212,12 @@ fn look_at_files(root: &Path) -> (Vec<ScratchFile>, bool) {
     (found, entries <= MAX_ENTRIES)
 }
 
-/// Removes files in order while `is_to_go_on` returns true. Its arguments: the file, and the bytes of all remaining files.
-fn remove(root: &Path, files: Vec<ScratchFile>, is_to_go_on: impl Fn(&ScratchFile, u64) -> bool) -> ClearedFiles {
+/// Removes files in order while `should_continue` returns true. Its arguments: the file, and the bytes of all remaining files.
+fn remove(root: &Path, files: Vec<ScratchFile>, should_continue: impl Fn(&ScratchFile, u64) -> bool) -> ClearedFiles {
     let mut cleared = ClearedFiles::default();
     let mut left: u64 = files.iter().map(|file| file.bytes).sum();
     for file in files {
-        if !is_to_go_on(&file, left) {
+        if !should_continue(&file, left) {
             break;
         }
         if unlink_file(root, &file.path).is_ok() {
@@ -259,7 +260,7 @@ mod tests {
         symlink(&theirs, scratch.join("link")).unwrap();
         assert!(unlink_file(&scratch, Path::new("link/a")).is_err() && theirs.join("a").exists());
         assert!(unlink_file(&scratch, Path::new("../theirs/a")).is_err() && theirs.join("a").exists());
-        let (found, is_all) = look_at_files(&scratch);
+        let (found, is_all) = list_scratch_files(&scratch);
         assert_eq!((found.len(), is_all), (2, true), "the link itself, and nothing behind it");
         assert_eq!(remove(&scratch, found, |_, _| true).files, 2);
         assert!(theirs.join("a").exists() && !scratch.join("sub/a").exists());

@@ -202,7 +202,7 @@ impl Shelter {
     }
 
     /// Returns true if the sandbox can mount a file over another for one command.
-    pub(super) fn puts_files_in_place(&self) -> bool {
+    pub(super) fn can_mount_files(&self) -> bool {
         matches!(self.sandbox(), Sandbox::Bubblewrap { .. })
     }
 
@@ -346,7 +346,7 @@ impl Shelter {
             let (roots, hidden) = collect_reach(confinement)?;
             copies.take(&wake, CopyScope { roots: &roots, hidden: &hidden }, now)
         });
-        taking.await.unwrap_or_else(|error| Err(CopyError::Uncovered(format!("copying broke off ({error})"))))
+        taking.await.unwrap_or_else(|error| Err(CopyError::Uncovered(format!("copying was interrupted ({error})"))))
     }
 
     /// Returns the confinement of a command with write access to the person's folders.
@@ -357,7 +357,7 @@ impl Shelter {
     }
 
     /// Returns the paths hidden from all commands, even those with write access. If grants contradict a hidden path, no command runs.
-    pub(super) fn hidden_from_writing(&self, rules: &Rules) -> Vec<PathBuf> {
+    pub(super) fn list_hidden_from_commands(&self, rules: &Rules) -> Vec<PathBuf> {
         let confinement = self.let_write(rules);
         let hidden = Layout::from_confinement(&confinement)
             .map_or_else(|_| confinement.hidden.clone(), |layout| layout.list_hidden());

@@ -1,4 +1,4 @@
-//! A grant of a person: a name or an address, and a port. Each has exactly one spelling; any other spelling isn't granted.
+//! A network destination granted by a person: a name or an address, and a port. Each has exactly one spelling; any other is refused.
 
 use std::{
     fmt,

@@ -71,7 +71,7 @@ stream!(TcpStream);
 stream!(UnixStream);
 
 /// Copies in both directions until both have ended, one fails or a limit is reached. Closes both streams at the end.
-pub(crate) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &RelayLimits) {
+pub(crate) fn copy_both_ways(a: &impl Stream, b: &impl Stream, limits: &RelayLimits) {
     if let (Ok(from_a), Ok(from_b)) = (a.duplicate(), b.duplicate()) {
         let heard = Arc::new(Mutex::new(Instant::now()));
         let (their_limits, their_heard) = (limits.clone(), Arc::clone(&heard));
@@ -85,7 +85,7 @@ pub(crate) fn both_ways(a: &impl Stream, b: &impl Stream, limits: &RelayLimits) 
 }
 
 /// Copies from `from` to `to` only, closes `from` and returns `to`.
-pub(super) fn one_way<S: Stream>(mut from: impl Stream, mut to: S, limits: &RelayLimits) -> S {
+pub(super) fn copy_one_way<S: Stream>(mut from: impl Stream, mut to: S, limits: &RelayLimits) -> S {
     // An error ends the copy like a regular end.
     copy_until_end(&mut from, &mut to, limits, &Mutex::new(Instant::now())).ok();
     from.shut_down(Shutdown::Both);

@@ -29,13 +29,13 @@ pub(super) fn serve_client<S: Stream>(shared: &Shared, mut client: S) {
     match open_request(shared, &mut client) {
         Ok((Request::Tunnel { .. }, target)) => {
             if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").is_ok() {
-                relay::both_ways(&client, &target, &shared.limits);
+                relay::copy_both_ways(&client, &target, &shared.limits);
             }
         }
         Ok((Request::Plain { head, .. }, mut target)) => {
             // One request, one answer: further bytes of the client are dropped.
             if target.write_all(&head).is_ok() {
-                client = relay::one_way(target, client, &shared.limits);
+                client = relay::copy_one_way(target, client, &shared.limits);
             }
             hang_up(client);
         }

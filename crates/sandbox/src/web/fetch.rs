@@ -1,5 +1,5 @@
-//! Fetching a URL's bytes. Redirects are followed by hand, each checked like the first address and by a person's
-//! rules. Bytes and time are limited.
+//! Fetching a URL's bytes. This module follows redirects itself, and checks each like the first address and by a
+//! person's rules. Bytes and time are limited.
 
 use reqwest::{
     Response, Url,

@@ -61,12 +61,12 @@ impl Web {
     pub async fn fetch_page(&self, url: &str, gate: Gate<'_>) -> Result<Page, WebError> {
         let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
         // A hostile page may take seconds to parse, and the wake must be able to stop meanwhile.
-        off_thread(move || parse_page(&fetched)).await?
+        run_blocking(move || parse_page(&fetched)).await?
     }
 }
 
 /// Runs a computation on a blocking thread.
-pub(super) async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, WebError> {
+pub(super) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, WebError> {
     let given_up = |_| WebError::Unreadable("I gave up reading it.");
     tokio::task::spawn_blocking(work).await.map_err(given_up)
 }

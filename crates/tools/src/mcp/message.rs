@@ -94,14 +94,13 @@ fn read_message(value: Value, is_ambiguous: &dyn Fn() -> bool) -> Result<Message
         (Some(_), Some(id)) if !is_of_version => Ok(Message::Refused { id, why: invalid("not JSON-RPC 2.0") }),
         _ if !is_of_version => Err(invalid("not JSON-RPC 2.0")),
         // With a duplicate key, the displayed and the executed message could differ.
-        (Some(_), Some(id)) if is_ambiguous() => Ok(Message::Refused {
-            id,
-            why: invalid("a key stands twice in this message, so that it can be read in two ways"),
-        }),
+        (Some(_), Some(id)) if is_ambiguous() => {
+            Ok(Message::Refused { id, why: invalid("a key occurs twice in this message, so it is ambiguous") })
+        }
         (Some(Value::String(method)), Some(id)) => {
             Ok(Message::Request { id, method, params: object.remove("params").unwrap_or_default() })
         }
-        (Some(_), Some(id)) => Ok(Message::Refused { id, why: invalid("the method is no text") }),
+        (Some(_), Some(id)) => Ok(Message::Refused { id, why: invalid("the method isn't a string") }),
         (Some(Value::String(method)), None) if has_other_id && !method.starts_with("notifications/") => {
             Err(invalid("the id of a request is a text or a number"))
         }

@@ -95,7 +95,7 @@ fn a_file_is_created_viewed_edited_and_undone_step_by_step() {
     assert!(
         handy
             .refused(EDITOR, &json!({"command": "undo_edit", "path": path}))
-            .contains("nothing of this file was edited")
+            .contains("no edit of this file left to undo")
     );
 }
 
@@ -105,7 +105,10 @@ fn an_edit_by_somebody_else_is_not_undone() {
     handy.done(EDITOR, &json!({"command": "create", "path": "a.txt", "file_text": "ours"}));
     fs::write(handy.path_of("scratch/a.txt"), "theirs").unwrap();
     let why = handy.refused(EDITOR, &json!({"command": "undo_edit", "path": "a.txt"}));
-    assert!(why.contains("changed since by somebody else") && handy.text("scratch/a.txt") == "theirs", "{why}");
+    assert!(
+        why.contains("Somebody else has changed the file since") && handy.text("scratch/a.txt") == "theirs",
+        "{why}"
+    );
 }
 
 #[test]
@@ -137,7 +140,7 @@ fn a_wrong_edit_changes_nothing_and_says_what_is_wrong() {
             json!({"command": "str_replace", "path": "a.txt", "old_str": "x", "new_str": "z"}),
             "more than once, in lines 1, 3",
         ),
-        (json!({"command": "str_replace", "path": "a.txt", "old_str": "z"}), "doesn't stand in the file"),
+        (json!({"command": "str_replace", "path": "a.txt", "old_str": "z"}), "isn't in the file exactly as given"),
         (json!({"command": "str_replace", "path": "a.txt"}), "old_str is missing"),
         (json!({"command": "insert", "path": "a.txt", "insert_line": 9, "insert_text": "z"}), "the file has 3 lines"),
         (json!({"command": "insert", "path": "a.txt", "insert_line": 1}), "insert_text is missing"),
@@ -352,7 +355,7 @@ fn the_history_tells_nothing_of_what_a_rule_keeps_back() {
         assert!(told.contains("+milk") && told.contains("left out here: 1.)"), "{told}");
         assert!(!told.contains("diary") && !told.contains(&commit.subject), "{told}");
         let log = handy.done("brain_log", &json!({})).content;
-        assert!(log.starts_with(id.get(..10).unwrap()) && log.ends_with("so its words aren't told)"), "{log}");
+        assert!(log.starts_with(id.get(..10).unwrap()) && log.ends_with("so its message isn't shown)"), "{log}");
         assert_eq!(handy.done("brain_log", &words).content, "No such commit was found.");
         assert!(handy.refused("brain_revert", &json!({"wake": id})).contains("with /undo"));
     }
@@ -374,7 +377,7 @@ fn a_folder_is_listed_without_files_that_a_rule_keeps_back() {
     handy.scene.world.means.rules = rules;
     let listed = handy.done(EDITOR, &view("a")).content;
     let below = listed.split_once('\n').unwrap().1;
-    assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules keep back: 2.)");
+    assert_eq!(below, "  deep/\n    list.txt\n(Files and folders that your person's rules exclude: 2.)");
     // Every spelling of the path falls under the same rules.
     let editor = Registry::for_thinking_model();
     for path in ["a/deep/diary.txt", "./a//deep/diary.txt", &diary.display().to_string()] {

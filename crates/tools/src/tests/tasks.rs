@@ -125,7 +125,7 @@ fn a_number_means_the_task_that_was_shown_or_none() {
     let shown = scene.act("task_list", &json!({"numbered": true}));
     assert_eq!(shown.content, "1. Call Bob\n2. Write the report");
     assert_eq!(scene.act("task_done", &number("t1")).content, "Done: Call Bob");
-    assert!(scene.refused("task_done", &number("1")).starts_with("There is no task 1 any more in the list"));
+    assert!(scene.refused("task_done", &number("1")).starts_with("There is no longer a task 1 in the list"));
     assert!(scene.refused("task_done", &number("9")).contains("say the task's name"));
     // The number stays with the task when it moves, until the task is renamed.
     scene.act("task_move", &json!({"task": "#2", "to": "backlog"}));

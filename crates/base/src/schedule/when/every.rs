@@ -1,4 +1,4 @@
-//! Recurrences: "every other Friday", "daily", "on the last Friday of each month", "Mon-Fri at 8" behind "every".
+//! Recurrences: "every other Friday", "daily", "on the last Friday of each month", "Mon-Fri at 8" after "every".
 
 use chrono::{Weekday, WeekdaySet};
 

@@ -19,7 +19,7 @@ pub(super) type Read<'t> = Option<(Draft, Cursor<'t>)>;
 const PARTS: [for<'t> fn(Cursor<'t>) -> Read<'t>; 6] =
     [read_every, read_distance, read_date, read_day, read_part, read_clocks];
 
-/// Parses one time. Following words that would change it make it a question.
+/// Parses one time. If the words after it would change its meaning, the time counts as unsupported.
 pub(super) fn read_expression(start: Cursor<'_>) -> Read<'_> {
     let (mut draft, mut end) = read_run(start)?;
     if let Some(after) = read_change(&draft, end)
@@ -32,11 +32,11 @@ pub(super) fn read_expression(start: Cursor<'_>) -> Read<'_> {
 
 /// Parses the parts that fit together, and stops before anything else.
 pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
-    let (mut draft, mut end) = read_first(start).or_else(|| bound_first(start))?;
+    let (mut draft, mut end) = read_first(start).or_else(|| read_bound_first(start))?;
     end = end.match_phrase("or so").filter(|_| draft.distance.is_some()).unwrap_or(end);
     loop {
         let here = end.skip("?,|;").skip("?-|–");
-        if let Some((day, after)) = joined_day(&draft, end) {
+        if let Some((day, after)) = read_joined_day(&draft, end) {
             draft.days.push(day);
             end = after;
             continue;
@@ -45,7 +45,7 @@ pub(super) fn read_run(start: Cursor<'_>) -> Read<'_> {
             .or_else(|| read_one(here))
             .or_else(|| read_one(end))
             .or_else(|| read_bound(here))
-            .or_else(|| bare_clock(&draft, here));
+            .or_else(|| read_bare_clock(&draft, here));
         let Some((more, after)) = next else { break };
         match draft.merge(&more) {
             Some(merged) => (draft, end) = (merged, after),
@@ -68,7 +68,7 @@ fn read_first(start: Cursor<'_>) -> Read<'_> {
 }
 
 /// Parses another day for the same time: "tomorrow and Monday", "on 5 December and on the 12th".
-fn joined_day<'t>(draft: &Draft, end: Cursor<'t>) -> Option<(DraftDay, Cursor<'t>)> {
+fn read_joined_day<'t>(draft: &Draft, end: Cursor<'t>) -> Option<(DraftDay, Cursor<'t>)> {
     let is_day =
         |draft: &Draft| Draft { days: Vec::new(), ..draft.clone() } == Draft::default() && !draft.days.is_empty();
     let and = end.match_phrase("?, and|&").filter(|_| is_day(draft))?;
@@ -86,7 +86,7 @@ fn joined_day<'t>(draft: &Draft, end: Cursor<'t>) -> Option<(DraftDay, Cursor<'t
 }
 
 /// Parses a limit before its recurrence: "from Monday every day at 9".
-fn bound_first(start: Cursor<'_>) -> Read<'_> {
+fn read_bound_first(start: Cursor<'_>) -> Read<'_> {
     let (bound, end) = read_bound(start)?;
     let (every, end) = read_every(end.skip("?,"))?;
     Some((bound.merge(&every)?, end))
@@ -99,7 +99,7 @@ fn read_for_clock<'t>(draft: &Draft, end: Cursor<'t>) -> Read<'t> {
 }
 
 /// Parses a lone hour after a day: "tomorrow 10", "Friday 1430", "25 December, 18".
-fn bare_clock<'t>(draft: &Draft, start: Cursor<'t>) -> Read<'t> {
+fn read_bare_clock<'t>(draft: &Draft, start: Cursor<'t>) -> Read<'t> {
     if draft.days.is_empty() && draft.every.is_none() || draft.has_clock() || draft.distance.is_some() {
         return None;
     }
@@ -140,7 +140,7 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
         .iter()
         .filter_map(|joint| end.match_phrase(joint))
         .chain([end])
-        .find_map(|joint| read_one(joint).or_else(|| bare_number(joint)).map(|(_, after)| after));
+        .find_map(|joint| read_one(joint).or_else(|| read_bare_number(joint)).map(|(_, after)| after));
     if second.is_some() {
         return second;
     }
@@ -167,13 +167,13 @@ fn read_change<'t>(draft: &Draft, end: Cursor<'t>) -> Option<Cursor<'t>> {
     }
     // "March fifteenth nineteen eighty-six", "tomorrow 1430 hours", "Friday 3 4".
     let is_number = here.read_number().is_some() || is_spoken_number(here.text()) || here.read_ordinal().is_some();
-    let is_timely =
+    let changes_time =
         is_number && !is_apart && here.match_phrase("one").is_none_or(|one| one.match_phrase("to|of").is_none());
-    is_timely.then(|| here.next())
+    changes_time.then(|| here.next())
 }
 
 /// Parses `8` after "at 7 and".
-fn bare_number(start: Cursor<'_>) -> Read<'_> {
+fn read_bare_number(start: Cursor<'_>) -> Read<'_> {
     let (hour, end) = start.read_number()?;
     let is_joined =
         start.previous_token().is_some_and(|word| matches!(word.text.as_str(), "and" | "or" | "&" | "/" | "-" | "–"));

@@ -133,7 +133,7 @@ pub(super) fn list_moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>
     }
     let said = match draft.distance {
         Some(distance) if !distance.is_from_said => return list_moments_ahead(distance, draft, present),
-        _ => said_moments(draft, present)?,
+        _ => resolve_moments(draft, present)?,
     };
     match draft.distance {
         Some(distance) => {
@@ -146,7 +146,7 @@ pub(super) fn list_moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>
     }
 }
 
-fn said_moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
+fn resolve_moments(draft: &Draft, present: &Present) -> Result<Vec<Slot>, TimeTrouble> {
     let clock = draft.clocks.first().copied();
     let times = times_of_day(clock, draft.part)?;
     match draft.days.first() {

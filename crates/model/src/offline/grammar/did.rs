@@ -153,7 +153,7 @@ pub(super) fn parse_did(sentence: &Sentence<'_>, _now: DateTime<Tz>) -> Option<R
             && comma.part_from(1).is_all_of("?so|and ?that's|it's|all ?all done|sorted|finished ?now|too")
     });
     let body = end.map_or(body, |at| body.part_until(at).body());
-    if let Some(reading) = ticked_off(&body) {
+    if let Some(reading) = parse_ticked_off(&body) {
         return Some(reading);
     }
     if let Some(reading) = parse_several_done(&body, sentence) {
@@ -212,7 +212,7 @@ fn parse_done(body: &Sentence<'_>) -> Option<Reading> {
 }
 
 /// Parses "Brandt invoice is out, tick it off": the thing stands before the comma.
-fn ticked_off(body: &Sentence<'_>) -> Option<Reading> {
+fn parse_ticked_off(body: &Sentence<'_>) -> Option<Reading> {
     let at = (2..body.len()).find(|at| {
         let tail = body.part_from(*at);
         tail.cursor().match_phrase(",|-|–|and").is_some()

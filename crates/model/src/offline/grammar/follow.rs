@@ -32,7 +32,7 @@ pub fn complete_message(
     let (earlier, at) = before;
     let past = parse(earlier, at);
     if let ParsedMessage::Unclear { .. } = past
-        && let Some(full) = until_then(&said, earlier, "", now)
+        && let Some(full) = complete_until_then(&said, earlier, "", now)
     {
         return Some(full);
     }
@@ -74,17 +74,18 @@ fn complete_from_last(
             (is_new && topic.is_body() && !topic.has_word("is|are|was|do|does")).then_some(full)
         }
         (_, Some(OfflineCommand::TaskAdd { title, .. })) => complete_from_fact(said, title, at, now)
-            .or_else(|| another_task(said, now))
-            .or_else(|| until_then(said, earlier, "", now)),
+            .or_else(|| complete_task(said, now))
+            .or_else(|| complete_until_then(said, earlier, "", now)),
         (_, Some(OfflineCommand::TaskDone { .. } | OfflineCommand::Did { .. })) => complete_done(said, now),
         (_, Some(OfflineCommand::Remind { what, .. } | OfflineCommand::RemindNear { what, .. })) => {
-            complete_from_reminder(said, earlier, commands, what, now).or_else(|| until_then(said, earlier, "", now))
+            complete_from_reminder(said, earlier, commands, what, now)
+                .or_else(|| complete_until_then(said, earlier, "", now))
         }
         (_, Some(OfflineCommand::Stated { fact } | OfflineCommand::Remember { fact, .. })) => {
             complete_from_fact(said, fact, at, now)
-                .or_else(|| corrected_fact(said, earlier, now))
+                .or_else(|| complete_correction(said, earlier, now))
                 .or_else(|| complete_from_subject(said, fact, now))
-                .or_else(|| until_then(said, earlier, "", now))
+                .or_else(|| complete_until_then(said, earlier, "", now))
         }
         _ => None,
     }
@@ -138,10 +139,12 @@ fn stands_alone(text: &str, now: DateTime<Tz>) -> bool {
 
 /// Completes "And in Lisbon?", "what about 20%?", "divide that by 2", "how many days till then?".
 fn complete_from_sum(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
-    if let Some(full) = that_day(said, answer) {
+    if let Some(full) = complete_that_day(said, answer) {
         return Some(full);
     }
-    if let Some(full) = with_result(said, answer, now).or_else(|| until_then(said, earlier, answer, now)) {
+    if let Some(full) =
+        complete_with_result(said, answer, now).or_else(|| complete_until_then(said, earlier, answer, now))
+    {
         return Some(full);
     }
     let (part, has_lead) = match said.cursor().match_phrase(LEAD) {
@@ -156,7 +159,7 @@ fn complete_from_sum(said: &Sentence<'_>, earlier: &str, answer: &str, now: Date
 }
 
 /// Completes "Divide that by 2", "times 3", "half of that" with the last result.
-fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<String> {
+fn complete_with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<String> {
     let result = answer.rsplit_once("= ")?.1.split_whitespace().next()?;
     result.parse::<f64>().ok()?;
     let rest = said.skip_phrase(LEAD).body();
@@ -184,7 +187,7 @@ fn with_result(said: &Sentence<'_>, answer: &str, now: DateTime<Tz>) -> Option<S
 }
 
 /// Completes "Remind me that day to check my account" with the day just calculated.
-fn that_day(said: &Sentence<'_>, answer: &str) -> Option<String> {
+fn complete_that_day(said: &Sentence<'_>, answer: &str) -> Option<String> {
     let (_, day) = answer.trim_end_matches('.').rsplit_once(", ")?;
     chrono::NaiveDate::parse_from_str(day, "%d %B %Y").ok()?;
     let at = (1..said.len()).find(|at| said.part_from(*at).cursor().match_phrase("?on that day|date").is_some())?;
@@ -194,7 +197,7 @@ fn that_day(said: &Sentence<'_>, answer: &str) -> Option<String> {
 }
 
 /// Completes "How many days till then?" with the day mentioned before.
-fn until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
+fn complete_until_then(said: &Sentence<'_>, earlier: &str, answer: &str, now: DateTime<Tz>) -> Option<String> {
     let at = (0..said.len()).rev().find(|at| said.part_from(*at).cursor().match_phrase("then|that|it").is_some())?;
     let asks = said.has_word("days|weeks|weekday|long|far|day|away");
     if !asks || is_sum(said.text(), now) {
@@ -303,10 +306,14 @@ fn complete_from_question(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>)
     }
     let part = if part.eq_ignore_ascii_case("mine") { "my" } else { part };
     let words: Vec<&str> = earlier.trim_end_matches(['?', '!', '.', ' ']).split_whitespace().collect();
-    let is_mine = |word: &str| matches!(word.to_lowercase().as_str(), "my" | "our" | "his" | "her" | "their");
-    let end =
-        words.iter().position(|word| is_possessive(word)).or_else(|| words.iter().position(|word| is_mine(word)))?;
-    let start = end.checked_sub(1).filter(|at| words.get(*at).is_some_and(|word| is_mine(word))).unwrap_or(end);
+    let is_possessive_pronoun =
+        |word: &str| matches!(word.to_lowercase().as_str(), "my" | "our" | "his" | "her" | "their");
+    let end = words
+        .iter()
+        .position(|word| is_possessive(word))
+        .or_else(|| words.iter().position(|word| is_possessive_pronoun(word)))?;
+    let start =
+        end.checked_sub(1).filter(|at| words.get(*at).is_some_and(|word| is_possessive_pronoun(word))).unwrap_or(end);
     let full = [words.get(..start)?, &[part], words.get(end + 1..)?].concat().join(" ") + "?";
     matches!(parse(&full, now), ParsedMessage::Question(_)).then_some(full)
 }
@@ -390,7 +397,7 @@ fn find_subject(text: &str) -> Option<String> {
 }
 
 /// Completes "And call the bank", "post the parcel too".
-fn another_task(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
+fn complete_task(said: &Sentence<'_>, now: DateTime<Tz>) -> Option<String> {
     let title = find_addition(said, now)?;
     let is_title = title.is_body() && !title.is_pronoun() && !title.is_statement() && title.len() >= 2;
     is_title.then(|| format!("add task {}", title.text()))
@@ -518,14 +525,14 @@ fn complete_from_fact(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: Da
         return None;
     }
     let is_reminder = |full: &String| is_only(full, now, |command| matches!(command, OfflineCommand::Remind { .. }));
-    let of = |rest: &Sentence<'_>| {
+    let find_reference = |rest: &Sentence<'_>| {
         (0..rest.len()).find(|at| {
             // "That the Webers are coming" is a text of its own.
             let after = rest.part_from(*at).strip_phrase("?of|about|to ?do it|that|this").map(|after| after.body());
             after.is_some_and(|after| after.is_blank() || super::change::is_time(after.text(), now))
         })
     };
-    let without_it = match of(&rest) {
+    let without_it = match find_reference(&rest) {
         Some(at) => {
             let after = rest.part_from(at).strip_phrase("?of|about|to ?do it|that|this")?.body();
             [rest.part_until(at).body().text(), after.text()].join(" ").trim().to_owned()
@@ -556,9 +563,9 @@ fn complete_from_fact(said: &Sentence<'_>, what: &str, at: DateTime<Tz>, now: Da
         let time = lower.replacen(words, &format!("{}{part}", day.format("on %-d %B %Y")), 1);
         return Some(format!("remind me {time}: {what}")).filter(is_reminder);
     }
-    let is_of_it = of(&rest).is_some() || super::change::is_time(&without_it, now);
+    let refers_to_it = find_reference(&rest).is_some() || super::change::is_time(&without_it, now);
     let full = format!("remind me {without_it}: {what}");
-    (is_of_it && is_reminder(&full)).then_some(full)
+    (refers_to_it && is_reminder(&full)).then_some(full)
 }
 
 /// Completes "30 minutes before" with the time that a fact names.
@@ -599,7 +606,7 @@ fn complete_time_before(lower: &str, what: &str, at: DateTime<Tz>) -> Option<Str
 }
 
 /// Completes "Sorry, 44", "I meant Zoe" with the fact just told.
-fn corrected_fact(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
+fn complete_correction(said: &Sentence<'_>, earlier: &str, now: DateTime<Tz>) -> Option<String> {
     let value = strip_correction_opener(said)?;
     let is_value = !value.is_blank() && value.len() <= 3 && !said.is_question();
     let value = value.text();

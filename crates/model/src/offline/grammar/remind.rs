@@ -176,13 +176,13 @@ fn build_reminder(said: &str, missed: Missed, now: DateTime<Tz>) -> Reading {
         return build_near_reminder(said, &relative, missed, now);
     }
     let Some(found) = parse_when(said, now) else {
-        return when_shall_i(said);
+        return ask_for_time(said);
     };
     let before = said.get(..found.span.start).unwrap_or_default();
     let time = said.get(found.span.clone()).unwrap_or_default();
     let after = said.get(found.span.end..).unwrap_or_default();
     let what = join_thing(before, after);
-    if let Some(unread) = unread_time(before, time, after).filter(|_| !is_condition(before.trim())) {
+    if let Some(unread) = find_unclear_time(before, time, after).filter(|_| !is_condition(before.trim())) {
         return ask_back(format!(
             "I didn't understand all of “{unread}” as a time. I haven't set a reminder yet: please send it again with a time such as “tomorrow at 9”."
         ));
@@ -221,7 +221,7 @@ fn build_near_reminder(said: &str, relative: &RelativeTime, missed: Missed, now:
 }
 
 /// Returns the words of an only partly understood time: "remind me tomorrow at lunch to …". They may change the time.
-fn unread_time(before: &str, time: &str, after: &str) -> Option<String> {
+fn find_unclear_time(before: &str, time: &str, after: &str) -> Option<String> {
     const LEADS: &str = "to|that|about|of|for|and|:|please|again|,";
     const TIMELY: &str = "at|in|on|by|from|through|until|till|for|between|around|same|this|next|last|week|fortnight|weekend|noon|\
                           lunch|lunchtime|approximately|roughly|am|pm|or|ish|early|late|maybe|sometime|before|after|of|the|past|\
@@ -269,7 +269,7 @@ fn is_condition(what: &str) -> bool {
     Cursor::new(&tokens, 0).match_phrase("if|unless|when|once|whenever|as|and|or|but|maybe|perhaps").is_some()
 }
 
-fn when_shall_i(said: &str) -> Reading {
+fn ask_for_time(said: &str) -> Reading {
     const EXAMPLE: &str =
         "I haven't set a reminder yet: please say a time, such as “tomorrow at 9” or “in 20 minutes”.";
     let tokens = tokenize(said);

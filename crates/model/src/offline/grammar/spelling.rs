@@ -181,14 +181,14 @@ fn is_slip(typed: &[char], word: &[char]) -> bool {
         })
     };
     match typed.len().cmp(&word.len()) {
-        std::cmp::Ordering::Equal => swapped(typed, word) || moved_double(typed, word),
+        std::cmp::Ordering::Equal => swapped(typed, word) || has_wrong_letter_doubled(typed, word),
         std::cmp::Ordering::Less => word.len() - typed.len() == 1 && without(word, typed),
         std::cmp::Ordering::Greater => typed.len() - word.len() == 1 && without(typed, word),
     }
 }
 
 /// True if the wrong letter is doubled: "tommorow".
-fn moved_double(typed: &[char], word: &[char]) -> bool {
+fn has_wrong_letter_doubled(typed: &[char], word: &[char]) -> bool {
     let single = |letters: &[char]| {
         let mut letters = letters.to_vec();
         letters.dedup();

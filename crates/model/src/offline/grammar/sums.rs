@@ -1,4 +1,4 @@
-//! Calculates sums such as `12*7`, `(3 + 4) * 2.5`, `15% of 80`, in marks or in words. The parser is limited in length and depth and
+//! Calculates sums such as `12*7`, `(3 + 4) * 2.5`, `15% of 80`, with symbols or words. The parser is limited in length and depth and
 //! evaluates nothing else.
 
 /// Maximum bytes of a sum.
@@ -12,7 +12,7 @@ const MAX_RESULT: f64 = 1e15;
 const OPENERS: &[&str] =
     &["what's", "what’s", "whats", "what is", "how much is", "how much’s", "calculate", "compute", "work out"];
 
-/// Words for marks, the longer ones first.
+/// Words and other signs for operators, the longer ones first.
 const WORDS: &[(&str, &str)] = &[
     ("divided by", "/"),
     ("multiplied by", "*"),
@@ -67,9 +67,9 @@ pub(super) fn answer_sum(text: &str) -> Option<String> {
     if !is_sum || (!is_asked && could_be_a_date(said)) {
         return None;
     }
-    let mut reader = Reader { pieces: &pieces, at: 0 };
-    let value = reader.parse_sum(0)?;
-    if reader.at < pieces.len() {
+    let mut parser = SumParser { pieces: &pieces, at: 0 };
+    let value = parser.parse_sum(0)?;
+    if parser.at < pieces.len() {
         return None;
     }
     let shown = said.replace('*', "×");
@@ -83,9 +83,9 @@ pub(super) fn answer_sum(text: &str) -> Option<String> {
     })
 }
 
-/// Rewrites a sum in the marks and words understood by the parser.
+/// Rewrites a sum with the operators and words understood by the parser.
 fn normalize_sum(said: &str) -> String {
-    const MEANT: &[(&str, &str)] = &[
+    const REWRITES: &[(&str, &str)] = &[
         ("half of", "0.5 *"),
         ("a quarter of", "0.25 *"),
         ("a third of", "1 / 3 *"),
@@ -147,7 +147,7 @@ fn normalize_sum(said: &str) -> String {
             .collect();
         return format!("({}) / {}", numbers.join(" + "), numbers.len());
     }
-    let lower = MEANT.iter().fold(lower, |text, (word, meant)| text.replace(word, meant));
+    let lower = REWRITES.iter().fold(lower, |text, (word, meant)| text.replace(word, meant));
     lower.strip_prefix("a ").map_or_else(|| lower.clone(), str::to_owned)
 }
 
@@ -203,13 +203,13 @@ fn parse_number(text: &str) -> Option<f64> {
     if !is_grouped { None } else { text.replace(',', "").parse().ok() }
 }
 
-struct Reader<'p> {
+struct SumParser<'p> {
     pieces: &'p [Piece],
     at: usize,
 }
 
 /// A recursive parser. Division by zero yields NaN, which propagates.
-impl Reader<'_> {
+impl SumParser<'_> {
     fn peek(&self) -> Option<Piece> {
         self.pieces.get(self.at).copied()
     }

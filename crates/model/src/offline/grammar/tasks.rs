@@ -252,21 +252,21 @@ fn add_to_list(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<Reading> {
     let (place, end) = (1..rest.len()).find_map(|index| {
         let list = rest.part_from(index);
         // "… on my tasks for tomorrow".
-        let list = match (1..list.len()).find(|at| dated_end(&list.part_from(*at), now).is_some()) {
+        let list = match (1..list.len()).find(|at| parse_dated_ending(&list.part_from(*at), now).is_some()) {
             Some(at) => list.part_until(at),
             None => list,
         };
         LISTS.iter().find(|(pattern, _)| list.is_all_of(pattern)).map(|(_, place)| (*place, index))
     })?;
     let title = rest.part_until(end).body();
-    let day = (end + 1..rest.len()).find_map(|at| dated_end(&rest.part_from(at), now));
+    let day = (end + 1..rest.len()).find_map(|at| parse_dated_ending(&rest.part_from(at), now));
     let added = build_tasks(&[title], day, now);
     let mut added = added.into_iter().map(|command| with_list(command, place));
     (title.is_body() && !title.is_pronoun()).then(|| added.next().map(Reading::Command)).flatten()
 }
 
 /// Parses "for tomorrow" after a list's name.
-fn dated_end(ending: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
+fn parse_dated_ending(ending: &Sentence<'_>, now: DateTime<Tz>) -> Option<NaiveDate> {
     parse_only_day(ending.strip_phrase("for|due|by")?.text(), now)?.ok()
 }
 

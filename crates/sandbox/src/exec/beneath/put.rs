@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-/// Renames a file to a free name. On file systems without that guarantee, the name is checked just before.
+/// Renames a file to a free name. A file system that can't guarantee this is asked just before whether the name is free.
 fn rename_file(at: &OwnedFd, from: &str, to: &str, flags: RenameFlags) -> rustix::io::Result<()> {
     match rustix::fs::renameat_with(at, from, at, to, flags) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {

@@ -58,7 +58,7 @@ impl Copies {
                     let mut of_copy = GivenBack::default();
                     for (n, root) in before.roots.iter().enumerate() {
                         let after = after.as_ref().and_then(|after| after.get(n));
-                        let back = Back { n, root, after, files: &dir.join(FILES), later: &later };
+                        let back = RootRestoration { n, root, after, files: &dir.join(FILES), later: &later };
                         back.restore_all(&mut of_copy)?;
                     }
                     // The recorded result tells an earlier command's changes from ours on a second call.
@@ -86,15 +86,15 @@ impl Copies {
 }
 
 impl GivenBack {
-    /// Records the outcome of a path. If a path can't be restored for a reason of its own, the path is contested.
-    fn record_outcome(&mut self, at: PathBuf, became: io::Result<Became>) -> Result<(), (PathBuf, io::Error)> {
-        match became {
-            Ok(Became::Restored) => self.restored.push(at),
-            Ok(Became::Untouched) => {}
-            Ok(Became::Left) => self.contested.push(at),
+    /// Records the outcome of a path. A path that can't be restored counts as contested, unless the machine is at fault.
+    fn record_outcome(&mut self, at: PathBuf, outcome: io::Result<PathOutcome>) -> Result<(), (PathBuf, io::Error)> {
+        match outcome {
+            Ok(PathOutcome::Restored) => self.restored.push(at),
+            Ok(PathOutcome::Untouched) => {}
+            Ok(PathOutcome::Contested) => self.contested.push(at),
             Err(error) if disk::is_machine_fault(&error) => return Err((at, error)),
             Err(error) => {
-                tracing::warn!(%error, "{} could not be given back", at.display());
+                tracing::warn!(%error, "{} could not be restored", at.display());
                 self.contested.push(at);
             }
         }
@@ -103,17 +103,17 @@ impl GivenBack {
 }
 
 /// The outcome for a path.
-enum Became {
+enum PathOutcome {
     /// In its former state.
     Restored,
     /// Unchanged by the command.
     Untouched,
-    /// Left unchanged.
-    Left,
+    /// Left as it is, because somebody else has changed it since, or may have.
+    Contested,
 }
 
 /// One folder during its restoration.
-struct Back<'a> {
+struct RootRestoration<'a> {
     n: usize,
     root: &'a Root,
     /// The command's changes; `None` if the command was cut off.
@@ -123,18 +123,18 @@ struct Back<'a> {
     later: &'a BTreeMap<PathBuf, TreeEntry>,
 }
 
-/// A path's current state compared with the copy and the command's result.
+/// A path's current state, compared with the copy and the command's result.
 #[derive(PartialEq, Eq)]
-enum Stand {
+enum PathState {
     /// The former state.
     Before,
     /// The state after the command.
-    Left,
-    /// A different state.
-    Another,
+    AfterCommand,
+    /// Any other state.
+    Other,
 }
 
-impl Back<'_> {
+impl RootRestoration<'_> {
     fn restore_all(&self, given: &mut GivenBack) -> Result<(), (PathBuf, io::Error)> {
         let root = match rustix::fs::openat(CWD, &self.root.path, FOLDER, Mode::empty()) {
             Ok(root) => root,
@@ -147,8 +147,8 @@ impl Back<'_> {
         // First remove the command's new entries, deepest first.
         for (path, entry) in left.iter().rev().filter(|(path, _)| !known.contains(*path)) {
             let at = self.root.path.join(path);
-            let became = take_away(&root, entry, self.later.get(&at));
-            given.record_outcome(at, became)?;
+            let outcome = remove_new_entry(&root, entry, self.later.get(&at));
+            given.record_outcome(at, outcome)?;
         }
         // Folders come before their content.
         let mut entries: Vec<(usize, &TreeEntry)> = self.root.entries.iter().enumerate().collect();
@@ -159,8 +159,8 @@ impl Back<'_> {
             if self.after.is_some() && left.is_none() && !gone.contains(entry.path.as_str()) {
                 continue;
             }
-            let became = self.restore_entry(&root, entry, left, &self.files.join(format!("{}-{k}", self.n)));
-            given.record_outcome(self.root.path.join(&entry.path), became)?;
+            let outcome = self.restore_entry(&root, entry, left, &self.files.join(format!("{}-{k}", self.n)));
+            given.record_outcome(self.root.path.join(&entry.path), outcome)?;
         }
         Ok(())
     }
@@ -171,18 +171,24 @@ impl Back<'_> {
         entry: &TreeEntry,
         left: Option<&TreeEntry>,
         kept: &Path,
-    ) -> io::Result<Became> {
-        let Some((folder, name)) = open_parent(root, &entry.path)? else { return Ok(Became::Left) };
+    ) -> io::Result<PathOutcome> {
+        let Some((folder, name)) = open_parent(root, &entry.path)? else { return Ok(PathOutcome::Contested) };
         let found = read_entry(&folder, name, &entry.path)?;
-        // The path was restored to the state after this command by our own earlier step.
-        let again = self.later.get(&self.root.path.join(&entry.path));
-        let left = if left.zip(again).is_some_and(|(left, again)| left.is_same(again)) { found.as_ref() } else { left };
+        // We may have restored this path already, to its state before a later command. That is the state after this one.
+        let later_state = self.later.get(&self.root.path.join(&entry.path));
+        let left = if left.zip(later_state).is_some_and(|(left, later_state)| left.is_same(later_state)) {
+            found.as_ref()
+        } else {
+            left
+        };
         match compare_entry(entry, left, found.as_ref(), &folder, name, kept)? {
             // A cut-off command may never have touched this path.
-            Stand::Before if self.after.is_none() => Ok(Became::Untouched),
-            Stand::Before => Ok(Became::Restored),
-            Stand::Left => put_back(&folder, name, entry, found.as_ref(), kept).map(|()| Became::Restored),
-            Stand::Another => Ok(Became::Left),
+            PathState::Before if self.after.is_none() => Ok(PathOutcome::Untouched),
+            PathState::Before => Ok(PathOutcome::Restored),
+            PathState::AfterCommand => {
+                restore_from_copy(&folder, name, entry, found.as_ref(), kept).map(|()| PathOutcome::Restored)
+            }
+            PathState::Other => Ok(PathOutcome::Contested),
         }
     }
 }
@@ -194,10 +200,10 @@ fn compare_entry(
     folder: &OwnedFd,
     name: &str,
     kept: &Path,
-) -> io::Result<Stand> {
+) -> io::Result<PathState> {
     let Some(found) = found else {
         // Missing: the command removed it, or may have. A path only changed by the command was removed by somebody else.
-        return Ok(if left.is_none() { Stand::Left } else { Stand::Another });
+        return Ok(if left.is_none() { PathState::AfterCommand } else { PathState::Other });
     };
     let is_before = match (&entry.kind, &found.kind) {
         (TreeKind::File, TreeKind::File) => {
@@ -206,10 +212,10 @@ fn compare_entry(
         (kind, other) => kind == other && (*kind != TreeKind::Dir || entry.state.mode == found.state.mode),
     };
     Ok(match left {
-        _ if is_before => Stand::Before,
+        _ if is_before => PathState::Before,
         // fault: undo-gives-back-changed
-        Some(left) if left.is_same(found) => Stand::Left,
-        _ => Stand::Another,
+        Some(left) if left.is_same(found) => PathState::AfterCommand,
+        _ => PathState::Other,
     })
 }
 
@@ -277,14 +283,14 @@ fn fill_buffer(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Removes an entry made by the command, unless the entry has changed or a folder isn't empty.
-fn take_away(root: &OwnedFd, made: &TreeEntry, again: Option<&TreeEntry>) -> io::Result<Became> {
-    let Some((folder, name)) = open_parent(root, &made.path)? else { return Ok(Became::Restored) };
-    let Some(there) = read_entry(&folder, name, &made.path)? else { return Ok(Became::Restored) };
-    if !made.is_same(&there) && !again.is_some_and(|again| made.is_same(again)) {
-        return Ok(Became::Left);
+fn remove_new_entry(root: &OwnedFd, made: &TreeEntry, later_state: Option<&TreeEntry>) -> io::Result<PathOutcome> {
+    let Some((folder, name)) = open_parent(root, &made.path)? else { return Ok(PathOutcome::Restored) };
+    let Some(there) = read_entry(&folder, name, &made.path)? else { return Ok(PathOutcome::Restored) };
+    if !made.is_same(&there) && !later_state.is_some_and(|later_state| made.is_same(later_state)) {
+        return Ok(PathOutcome::Contested);
     }
     unlink_entry(folder.as_fd(), name, &there.kind)?;
-    Ok(Became::Restored)
+    Ok(PathOutcome::Restored)
 }
 
 fn unlink_entry(folder: BorrowedFd<'_>, name: &str, kind: &TreeKind) -> Result<(), Errno> {
@@ -293,7 +299,13 @@ fn unlink_entry(folder: BorrowedFd<'_>, name: &str, kind: &TreeKind) -> Result<(
 }
 
 /// Restores a path; `there` is the current entry.
-fn put_back(folder: &OwnedFd, name: &str, entry: &TreeEntry, there: Option<&TreeEntry>, kept: &Path) -> io::Result<()> {
+fn restore_from_copy(
+    folder: &OwnedFd,
+    name: &str,
+    entry: &TreeEntry,
+    there: Option<&TreeEntry>,
+    kept: &Path,
+) -> io::Result<()> {
     let mode = Mode::from_raw_mode(entry.state.mode);
     let same_kind = there.is_some_and(|there| there.kind == entry.kind);
     if let Some(there) = there.filter(|there| !same_kind || there.kind != TreeKind::Dir && entry.kind != TreeKind::File)

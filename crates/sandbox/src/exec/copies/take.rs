@@ -46,7 +46,7 @@ impl Copies {
         match fill_copy(&dir, measured, reach, bytes, now) {
             Ok(()) => Ok(CopyTaken { dir }),
             Err(error) => {
-                // Without its marker this is no copy; if removal fails now, the next copy removes the leftovers.
+                // Without its marker this doesn't count as a copy; if removal fails now, the next copy removes the leftovers.
                 drop(remove(&dir));
                 Err(error)
             }
@@ -109,7 +109,7 @@ fn fill_copy(
 impl Drop for CopyTaken {
     fn drop(&mut self) {
         if let Err(error) = self.record_changes() {
-            tracing::warn!(%error, "what a command has changed could not be written down: it counts as one that was cut off");
+            tracing::warn!(%error, "a command's changes could not be recorded: the command counts as cut off");
         }
     }
 }

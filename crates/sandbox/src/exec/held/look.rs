@@ -105,7 +105,7 @@ impl Places {
     fn collect(shelter: &Shelter, rules: &Rules) -> Self {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let granted: Vec<PathBuf> = shelter.list_writable_folders(rules).iter().map(|path| real(path)).collect();
-        let hidden = shelter.hidden_from_writing(rules);
+        let hidden = shelter.list_hidden_from_commands(rules);
         let home = shelter.home().map(Path::to_owned);
         Self { scratch: real(shelter.scratch()), home, granted, hidden }
     }

@@ -70,7 +70,7 @@ pub fn hold_files(named: &BoundFiles, shelter: &Shelter) -> Result<HeldFiles, St
     for (n, file) in named.files.iter().enumerate() {
         let is_there = file.named.canonicalize().is_ok_and(|path| path == file.path);
         let live = open_file(&file.path).ok().filter(|_| is_there).ok_or_else(|| describe_change(&file.named))?;
-        if !(file.is_run && file.bytes <= MAX_READ_BYTES && shelter.puts_files_in_place()) {
+        if !(file.is_run && file.bytes <= MAX_READ_BYTES && shelter.can_mount_files()) {
             digest_file(live)
                 .ok()
                 .filter(|(_, digest)| *digest == file.sha256)

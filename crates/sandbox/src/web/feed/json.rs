@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     EntryDraft, FeedEntry, LinkRank,
-    title::{Writing, read_words},
+    title::{TextFormat, extract_words},
 };
 
 /// The format's mark in a feed's `version`.
@@ -40,12 +40,12 @@ fn read_entry(item: &Value, base: &Url) -> Option<FeedEntry> {
     for (rank, link) in links.into_iter().filter_map(|(rank, link)| Some((rank, link?))) {
         draft.add_link(rank, &link, None);
     }
-    draft.title = read_words(&read_string(item, "title").unwrap_or_default(), Writing::Escaped);
-    for (name, writing) in
-        [("summary", Writing::Escaped), ("content_text", Writing::Plain), ("content_html", Writing::Html)]
+    draft.title = extract_words(&read_string(item, "title").unwrap_or_default(), TextFormat::Escaped);
+    for (name, format) in
+        [("summary", TextFormat::Escaped), ("content_text", TextFormat::Plain), ("content_html", TextFormat::Html)]
     {
         if draft.summary.trim().is_empty() {
-            draft.summary = read_words(&read_string(item, name).unwrap_or_default(), writing);
+            draft.summary = extract_words(&read_string(item, name).unwrap_or_default(), format);
         }
     }
     draft.finish(base)

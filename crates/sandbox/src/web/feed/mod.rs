@@ -27,7 +27,7 @@ use super::{
     charset,
     clean::clean_text,
     fetch::{Ask, Fetched},
-    page::{self, format_origin, off_thread, parse_charset, parse_essence},
+    page::{self, format_origin, parse_charset, parse_essence, run_blocking},
 };
 
 /// Bytes of a document searched for a feed's root.
@@ -66,7 +66,7 @@ impl Web {
     /// The reason in our own words.
     pub async fn fetch_watched(&self, url: &str, gate: Gate<'_>) -> Result<WatchedPage, WebError> {
         let fetched = self.fetch(Ask { url, headers: reqwest::header::HeaderMap::new(), gate }).await?;
-        off_thread(move || parse_watched(&fetched)).await?
+        run_blocking(move || parse_watched(&fetched)).await?
     }
 }
 

@@ -20,7 +20,7 @@ const VOID: [&str; 4] = ["br", "hr", "img", "wbr"];
 
 /// The markup of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writing {
+pub(super) enum TextFormat {
     /// Plain text.
     Plain,
     /// Plain text by the format's rules, though publishers often escape it twice.
@@ -28,28 +28,28 @@ pub(super) enum Writing {
     /// HTML.
     Html,
     /// Undeclared: any of these.
-    Unsaid,
+    Undeclared,
 }
 
-/// Extracts the words of a text, with all blanks.
-pub(super) fn read_words(text: &str, writing: Writing) -> String {
+/// Extracts the words of a text, with its white space unchanged.
+pub(super) fn extract_words(text: &str, format: TextFormat) -> String {
     let text = first_bytes(text, MAX_SEARCHED_BYTES);
     // Some programs escape the CDATA mark along with its content.
     let inside = text.trim().strip_prefix(CDATA.0).and_then(|text| text.strip_suffix(CDATA.1));
     let text = inside.unwrap_or(text);
-    match writing {
-        Writing::Plain => text.to_owned(),
-        Writing::Escaped => decode_entities(text),
-        Writing::Html => html_words(&split_markup(text).unwrap_or_default()),
-        Writing::Unsaid if text.contains('<') => {
+    match format {
+        TextFormat::Plain => text.to_owned(),
+        TextFormat::Escaped => decode_entities(text),
+        TextFormat::Html => html_words(&split_markup(text).unwrap_or_default()),
+        TextFormat::Undeclared if text.contains('<') => {
             let pieces = split_markup(text).unwrap_or_default();
             if is_html(&pieces) { html_words(&pieces) } else { decode_entities(text) }
         }
-        Writing::Unsaid => decode_entities(text),
+        TextFormat::Undeclared => decode_entities(text),
     }
 }
 
-/// Decodes the entities of a text once. A `<` stays.
+/// Decodes the entities of a text once. A `<` is text here, not markup.
 pub(super) fn decode_entities(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();

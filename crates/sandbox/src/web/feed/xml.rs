@@ -14,7 +14,7 @@ use super::{
     EntryDraft, FeedEntry, LinkRank,
     entities::OwnEntities,
     markup::{Markup, find_attribute},
-    title::{MAX_SEARCHED_BYTES, Writing, decode_entities, is_block, read_words},
+    title::{MAX_SEARCHED_BYTES, TextFormat, decode_entities, extract_words, is_block},
 };
 
 /// Maximum nesting of elements. Deeper ones are treated as if at this depth.
@@ -58,7 +58,7 @@ enum FieldKind {
 /// An unfinished field.
 struct OpenField {
     kind: FieldKind,
-    writing: Writing,
+    format: TextFormat,
     text: String,
     /// True if the field contains tags.
     has_tags: bool,
@@ -274,15 +274,15 @@ impl<'a> Reader<'a> {
             (Vocabulary::FeedBurner, "origlink") => FieldKind::Link(LinkRank::Original),
             _ => return,
         };
-        let writing = match self.find_text_format(attributes) {
+        let format = match self.find_text_format(attributes) {
             // Descriptions are HTML by custom.
-            Writing::Unsaid if kind == FieldKind::Summary => Writing::Html,
-            writing => writing,
+            TextFormat::Undeclared if kind == FieldKind::Summary => TextFormat::Html,
+            format => format,
         };
         let is_permalink =
             !find_attribute(attributes, "ispermalink").is_some_and(|said| said.eq_ignore_ascii_case("false"));
         let depth = self.open.len();
-        self.field = Some(OpenField { kind, writing, text: String::new(), has_tags: false, depth, is_permalink, base });
+        self.field = Some(OpenField { kind, format, text: String::new(), has_tags: false, depth, is_permalink, base });
     }
 
     /// Adds the files of an entry, at any depth.
@@ -299,9 +299,9 @@ impl<'a> Reader<'a> {
     fn open_site(&mut self, attributes: &[Attribute], base: Option<Url>) {
         let Some(href) = find_attribute(attributes, "href") else {
             let depth = self.open.len();
-            let (kind, writing) = (FieldKind::Site, Writing::Plain);
+            let (kind, format) = (FieldKind::Site, TextFormat::Plain);
             let field =
-                OpenField { kind, writing, text: String::new(), has_tags: false, depth, is_permalink: false, base };
+                OpenField { kind, format, text: String::new(), has_tags: false, depth, is_permalink: false, base };
             self.field = Some(field);
             return;
         };
@@ -317,14 +317,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the text format for a field with these attributes.
-    fn find_text_format(&self, attributes: &[Attribute]) -> Writing {
+    fn find_text_format(&self, attributes: &[Attribute]) -> TextFormat {
         let kind = find_attribute(attributes, "type").unwrap_or_default().to_ascii_lowercase();
         match (kind.as_str(), find_attribute(attributes, "mode")) {
-            (kind, None | Some("escaped")) if kind.ends_with("html") && !kind.contains("xhtml") => Writing::Html,
-            (kind, _) if kind.contains("html") || kind.contains("xml") => Writing::Plain,
-            ("", _) if self.is_atom => Writing::Escaped,
-            ("text" | "text/plain", _) if self.is_atom => Writing::Plain,
-            _ => Writing::Unsaid,
+            (kind, None | Some("escaped")) if kind.ends_with("html") && !kind.contains("xhtml") => TextFormat::Html,
+            (kind, _) if kind.contains("html") || kind.contains("xml") => TextFormat::Plain,
+            ("", _) if self.is_atom => TextFormat::Escaped,
+            ("text" | "text/plain", _) if self.is_atom => TextFormat::Plain,
+            _ => TextFormat::Undeclared,
         }
     }
 
@@ -370,17 +370,17 @@ impl<'a> Reader<'a> {
         }
         let Some((draft, _)) = &mut self.draft else { return };
         // Unescaped tags have already been removed.
-        let writing = if field.has_tags { Writing::Plain } else { field.writing };
+        let format = if field.has_tags { TextFormat::Plain } else { field.format };
         match field.kind {
             FieldKind::Title => {
-                let words = read_words(&field.text, writing);
+                let words = extract_words(&field.text, format);
                 if !words.trim().is_empty() {
                     draft.title = words;
                 }
             }
-            FieldKind::OtherTitle if draft.title.trim().is_empty() => draft.title = read_words(&field.text, writing),
+            FieldKind::OtherTitle if draft.title.trim().is_empty() => draft.title = extract_words(&field.text, format),
             FieldKind::Summary if draft.summary.trim().is_empty() => {
-                draft.summary = read_words(&field.text, writing);
+                draft.summary = extract_words(&field.text, format);
             }
             FieldKind::Id => {
                 let id = field.text.trim();

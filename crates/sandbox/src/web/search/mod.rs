@@ -16,7 +16,7 @@ use super::{
     clean::clean_line,
     fetch::{Ask, Fetched},
     html::PageTree,
-    page::{format_origin, off_thread},
+    page::{format_origin, run_blocking},
 };
 
 /// Maximum number of results.
@@ -108,7 +108,7 @@ impl Web {
                 Kind::Brave(_) => brave::translate_error(error),
             })?;
         let (name, origin, kind) = (engine.name(), format_origin(&url), engine.kind);
-        let hits = off_thread(move || parse_results(&kind, &fetched)).await??;
+        let hits = run_blocking(move || parse_results(&kind, &fetched)).await??;
         Ok(WebResults { hits, engine: name, origin })
     }
 }

@@ -22,7 +22,7 @@ use crate::mcp::{
 };
 
 /// Timeout of the handshake with a server, and of its tool list.
-const BEGIN_TIMEOUT: Duration = Duration::from_secs(30);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of pages read of a tool list.
 const MAX_PAGES: usize = 128;
 /// Maximum number of tools read before selecting the allowed ones.
@@ -33,7 +33,7 @@ const OLDEST: &str = "2024-11-05";
 /// A connection to a server. Dropping it ends a child process.
 #[derive(Debug)]
 pub struct Connection {
-    way: Transport,
+    transport: Transport,
     talk: ServerTalk,
 }
 
@@ -43,13 +43,13 @@ enum Transport {
     Http(Http),
 }
 
-/// The surroundings of a server that is started as a command.
+/// The environment in which a server's command is started.
 #[derive(Debug, Clone, Copy)]
-pub enum ServerSurroundings<'a> {
+pub enum CommandEnvironment<'a> {
     /// Confined in the sandbox.
     Sandbox(&'a Sandbox, &'a Confinement),
     /// Unconfined, in this directory, with a person's approval.
-    Nothing(&'a std::path::Path),
+    Unconfined(&'a std::path::Path),
 }
 
 /// The tools offered by a server.
@@ -66,40 +66,40 @@ impl Connection {
     ///
     /// # Errors
     /// The server can't be reached, or doesn't speak the protocol.
-    pub async fn open(server: &Server, within: ServerSurroundings<'_>) -> Result<Self, ClientError> {
-        let way = match &server.place {
+    pub async fn open(server: &Server, within: CommandEnvironment<'_>) -> Result<Self, ClientError> {
+        let transport = match &server.place {
             ServerPlace::Command { .. } => Transport::Child(start_child(server, within)?),
             ServerPlace::Url { url, headers } => Transport::Http(Http::new(url, headers.iter())?),
         };
-        let talk = ServerTalk::new(matches!(way, Transport::Http(_)));
-        let mut connection = Self { way, talk };
-        let introduced = tokio::time::timeout(BEGIN_TIMEOUT, connection.introduce()).await;
-        connection.flatten_timeout(BEGIN_TIMEOUT, introduced)?;
+        let talk = ServerTalk::new(matches!(transport, Transport::Http(_)));
+        let mut connection = Self { transport, talk };
+        let greeted = tokio::time::timeout(HANDSHAKE_TIMEOUT, connection.perform_handshake()).await;
+        connection.flatten_timeout(HANDSHAKE_TIMEOUT, greeted)?;
         Ok(connection)
     }
 
-    async fn introduce(&mut self) -> Result<(), ClientError> {
-        let answer = match self.introduce_as(LATEST).await {
-            Err(ClientError::Refused(error)) => match older_revision(&error.message) {
-                Some(revision) => self.introduce_as(revision).await?,
+    async fn perform_handshake(&mut self) -> Result<(), ClientError> {
+        let answer = match self.initialize_as(LATEST).await {
+            Err(ClientError::Refused(error)) => match choose_older_revision(&error.message) {
+                Some(revision) => self.initialize_as(revision).await?,
                 None => return Err(ClientError::Refused(error)),
             },
             other => other?,
         };
         // The parts of the protocol used here are the same in every revision, so an unknown revision is accepted.
         let revision = answer.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-        if let Transport::Http(http) = &mut self.way {
+        if let Transport::Http(http) = &mut self.transport {
             http.set_revision(revision);
         }
         let done = render_notification("notifications/initialized");
-        match &mut self.way {
+        match &mut self.transport {
             Transport::Child(child) => child.send(done),
             Transport::Http(http) => http.notify(done).await?,
         }
         Ok(())
     }
 
-    async fn introduce_as(&mut self, revision: &str) -> Result<Value, ClientError> {
+    async fn initialize_as(&mut self, revision: &str) -> Result<Value, ClientError> {
         let us = json!({"name": "reveille", "version": env!("CARGO_PKG_VERSION")});
         let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": us});
         self.send_request(ServerMethod::Initialize, &params).await
@@ -110,9 +110,9 @@ impl Connection {
     /// # Errors
     /// As for [`Connection::call`].
     pub async fn list_tools(&mut self) -> Result<OfferedTools, ClientError> {
-        self.talk.take_news();
-        let listed = tokio::time::timeout(BEGIN_TIMEOUT, self.read_list()).await;
-        self.flatten_timeout(BEGIN_TIMEOUT, listed)
+        self.talk.take_tools_changed();
+        let listed = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.read_list()).await;
+        self.flatten_timeout(HANDSHAKE_TIMEOUT, listed)
     }
 
     /// Reads pages until the list ends: no next page, a repeated page name, or a page without new tools.
@@ -148,33 +148,33 @@ impl Connection {
         if !is_whole {
             offered.tools.truncate(MAX_LISTED);
             offered.problems.push(format!(
-                "Its list of tools has no end within {MAX_PAGES} pages and {MAX_LISTED} tools; the rest is left out."
+                "Its list of tools is longer than {MAX_PAGES} pages or {MAX_LISTED} tools; the rest is left out."
             ));
         }
         Ok(offered)
     }
 
     /// Returns true if the server has announced changed tools since [`Connection::list_tools`].
-    pub fn has_news(&self) -> bool {
-        self.talk.has_news()
+    pub fn has_changed_tools(&self) -> bool {
+        self.talk.has_changed_tools()
     }
 
     /// Calls a tool and returns the result unchanged.
     ///
     /// # Errors
-    /// There is no answer in time, or only an invalid one.
+    /// No answer arrives in time, or the answer is invalid.
     pub async fn call(&mut self, tool: &str, arguments: &Value, within: Duration) -> Result<Value, ClientError> {
         let params = json!({"name": tool, "arguments": arguments});
         let called = tokio::time::timeout(within, self.send_request(ServerMethod::CallTool, &params)).await;
         self.flatten_timeout(within, called)
     }
 
-    async fn send_request(&mut self, question: ServerMethod, params: &Value) -> Result<Value, ClientError> {
-        let text = self.talk.open_request(question, params);
+    async fn send_request(&mut self, method: ServerMethod, params: &Value) -> Result<Value, ClientError> {
+        let text = self.talk.open_request(method, params);
         if text.len() > MAX_MESSAGE_BYTES {
-            return Err(ClientError::Protocol("what it would be sent is too long".to_owned()));
+            return Err(ClientError::Protocol("the request is too long for it".to_owned()));
         }
-        match &mut self.way {
+        match &mut self.transport {
             Transport::Child(child) => {
                 child.send(text);
                 child.receive_answer(&mut self.talk).await
@@ -198,12 +198,12 @@ fn parse_tools(tools: Option<&Value>) -> Result<Vec<Value>, ClientError> {
     match tools {
         Some(Value::Array(tools)) => Ok(tools.clone()),
         Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Object(tools)) => Ok(tools.iter().map(|(name, tool)| with_name(name, tool)).collect()),
+        Some(Value::Object(tools)) => Ok(tools.iter().map(|(name, tool)| add_name(name, tool)).collect()),
         _ => Err(ClientError::Protocol("its list of tools can't be read".to_owned())),
     }
 }
 
-fn with_name(name: &str, tool: &Value) -> Value {
+fn add_name(name: &str, tool: &Value) -> Value {
     let mut tool = tool.clone();
     if let Some(object) = tool.as_object_mut() {
         object.entry("name").or_insert_with(|| name.into());
@@ -212,7 +212,7 @@ fn with_name(name: &str, tool: &Value) -> Value {
 }
 
 /// Returns the newest revision shared with a server that refuses ours; `None` if the refusal has another reason.
-fn older_revision(refusal: &str) -> Option<&'static str> {
+fn choose_older_revision(refusal: &str) -> Option<&'static str> {
     let named = KNOWN.into_iter().find(|revision| *revision != LATEST && refusal.contains(revision));
     let is_about_it = || {
         let refusal = refusal.to_ascii_lowercase();
@@ -221,14 +221,14 @@ fn older_revision(refusal: &str) -> Option<&'static str> {
     named.or_else(|| is_about_it().then_some(OLDEST))
 }
 
-fn start_child(server: &Server, within: ServerSurroundings<'_>) -> Result<Child, ClientError> {
+fn start_child(server: &Server, within: CommandEnvironment<'_>) -> Result<Child, ClientError> {
     let ServerPlace::Command { command, env, hosts, writable } = &server.place else {
-        return Err(ClientError::Unreachable("it is no command".to_owned()));
+        return Err(ClientError::Unreachable("it isn't a command".to_owned()));
     };
     let (program, args) =
         command.split_first().ok_or_else(|| ClientError::Unreachable("its command is empty".to_owned()))?;
     let Confined { spec, proxy } = match within {
-        ServerSurroundings::Sandbox(sandbox, confinement) => {
+        CommandEnvironment::Sandbox(sandbox, confinement) => {
             let mut confinement = confinement.clone();
             confinement.writable.extend(writable.iter().cloned());
             confinement.network = Network::Hosts(hosts.clone());
@@ -236,7 +236,7 @@ fn start_child(server: &Server, within: ServerSurroundings<'_>) -> Result<Child,
                 .confine(&confinement, program.as_ref(), args)
                 .map_err(|error| ClientError::Unreachable(error.to_string()))?
         }
-        ServerSurroundings::Nothing(dir) => {
+        CommandEnvironment::Unconfined(dir) => {
             let spec = Spec::new(program).args(args).only_inheriting(ENVIRONMENT).current_dir(dir).env("HOME", dir);
             Confined { spec, proxy: None }
         }

@@ -2,7 +2,7 @@
 //!
 //! [`settings`] are a person's permissions, [`pin`] the accepted part of a server's tool list. `tools` turns both
 //! into tools like the built-in ones, and [`Servers`] runs the calls. Servers are otherwise untrusted: results are
-//! tainted, bounded and limited in time, and of a server's own requests only a ping is granted.
+//! tainted, bounded and limited in time, and of a server's own requests only a ping is answered.
 
 mod child;
 mod connection;

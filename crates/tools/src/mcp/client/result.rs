@@ -81,7 +81,7 @@ fn is_failure(result: &Value) -> bool {
     }
 }
 
-/// Returns the parts of a result; a single part may stand without a list.
+/// Returns the parts of a result; a single part need not be in a list.
 fn list_parts(result: &Value) -> Vec<&Value> {
     match result.get("content") {
         Some(Value::Array(parts)) => parts.iter().collect(),
@@ -117,7 +117,7 @@ fn render_other_fields(result: &Value) -> Option<String> {
             let rest: Map<String, Value> = object
                 .iter()
                 .filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null())
-                .map(|(key, value)| (key.clone(), without_blobs(value)))
+                .map(|(key, value)| (key.clone(), shorten_blobs(value)))
                 .collect();
             (!rest.is_empty()).then(|| Value::Object(rest).to_string())
         }
@@ -129,12 +129,12 @@ fn render_other_fields(result: &Value) -> Option<String> {
 }
 
 /// Shortens each long text in a value, such as a file in a field.
-fn without_blobs(value: &Value) -> Value {
+fn shorten_blobs(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
-            Value::Object(object.iter().map(|(key, value)| (key.clone(), without_blobs(value))).collect())
+            Value::Object(object.iter().map(|(key, value)| (key.clone(), shorten_blobs(value))).collect())
         }
-        Value::Array(values) => Value::Array(values.iter().map(without_blobs).collect()),
+        Value::Array(values) => Value::Array(values.iter().map(shorten_blobs).collect()),
         Value::String(text) if is_blob(text) => Value::String(truncate_text(text, MAX_BLOB_CHARS)),
         other => other.clone(),
     }
@@ -158,7 +158,7 @@ impl ReadResult {
             _ => match part {
                 Value::String(text) => text.clone(),
                 Value::Null => String::new(),
-                other => without_blobs(other).to_string(),
+                other => shorten_blobs(other).to_string(),
             },
         }
     }

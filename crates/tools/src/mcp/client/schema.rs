@@ -42,7 +42,7 @@ impl ToolArguments {
     /// The reason why the tool can't be offered, as the end of a sentence.
     pub(super) fn from_schema(schema: &Value) -> Result<Self, String> {
         let root = tidy_root(schema)?;
-        let shape = flatten_schema(&root).ok_or("it takes something else than named arguments")?;
+        let shape = flatten_schema(&root).ok_or("it takes something other than named arguments")?;
         let mut notes = shape.notes;
         let (mut schema, renamed) = with_plain_keys(shape.schema);
         if !renamed.is_empty() {

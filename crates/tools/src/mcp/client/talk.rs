@@ -1,8 +1,8 @@
 //! The client's half of a conversation: recognizes the awaited answer among a server's messages.
 //!
-//! Only one request is open at a time, so answers are recognized even if a server numbers them differently. Messages
-//! are parsed as leniently as their meaning is clear. An unreadable message ends the wait with a reason; other text is
-//! kept as a hint for a missing answer. Pure except for its bounded state.
+//! Only one request is open at a time, so an answer is recognized even under a wrong id. Malformed messages are
+//! accepted if their meaning is clear. An unreadable message ends the wait with a reason; other text is kept as a hint
+//! in case the answer never comes. This module does no I/O, and its state is bounded.
 
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ pub(super) enum ServerMethod {
 }
 
 impl ServerMethod {
-    fn method(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Initialize => "initialize",
             Self::ListTools => "tools/list",
@@ -41,7 +41,7 @@ impl ServerMethod {
     }
 
     fn is_ours(method: &str) -> bool {
-        [Self::Initialize, Self::ListTools, Self::CallTool].iter().any(|question| question.method() == method)
+        [Self::Initialize, Self::ListTools, Self::CallTool].iter().any(|ours| ours.name() == method)
     }
 
     /// Returns true if a result can be the answer to this request.
@@ -53,22 +53,22 @@ impl ServerMethod {
 /// A conversation with one server.
 #[derive(Debug)]
 pub(super) struct ServerTalk {
-    /// Set if the transport pairs answers with requests, like HTTP.
+    /// Set if the transport itself pairs answers with requests, as HTTP does.
     is_paired: bool,
-    question: ServerMethod,
+    method: ServerMethod,
     last_id: u64,
-    /// Set once the server has answered under a wrong number.
+    /// Set once the server has answered under a wrong id.
     ignores_ids: bool,
     /// Set once the server has answered our notification, which expects no answer.
     has_answered_notification: bool,
-    has_news: bool,
+    has_changed_tools: bool,
     replies: usize,
     /// The received part of a message spread over several lines.
     open_lines: String,
     hint: String,
 }
 
-/// The consequences of a server's text.
+/// The reaction to a server's text.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct TalkStep {
     /// The awaited answer.
@@ -78,7 +78,7 @@ pub(super) struct TalkStep {
 }
 
 /// A message of a server.
-enum Said {
+enum ServerMessage {
     Request {
         id: Value,
         method: String,
@@ -96,10 +96,10 @@ enum Said {
     },
 }
 
-/// The relation of a number to the open request.
-enum Numbered {
+/// The relation of a message's id to the open request.
+enum IdMatch {
     Right,
-    /// The number of an earlier, answered request.
+    /// The id of an earlier, answered request.
     Earlier,
     Wrong,
 }
@@ -108,11 +108,11 @@ impl ServerTalk {
     pub(super) fn new(is_paired: bool) -> Self {
         Self {
             is_paired,
-            question: ServerMethod::Initialize,
+            method: ServerMethod::Initialize,
             last_id: 0,
             ignores_ids: false,
             has_answered_notification: false,
-            has_news: false,
+            has_changed_tools: false,
             replies: 0,
             open_lines: String::new(),
             hint: String::new(),
@@ -120,23 +120,23 @@ impl ServerTalk {
     }
 
     /// Opens a request and returns its text.
-    pub(super) fn open_request(&mut self, question: ServerMethod, params: &Value) -> String {
+    pub(super) fn open_request(&mut self, method: ServerMethod, params: &Value) -> String {
         self.last_id += 1;
-        self.question = question;
+        self.method = method;
         self.replies = 0;
         self.hint.clear();
         self.open_lines.clear();
-        render_request(self.last_id, question.method(), params)
+        render_request(self.last_id, method.name(), params)
     }
 
     /// Takes and resets the flag that the server has announced changed tools.
-    pub(super) fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.has_news)
+    pub(super) fn take_tools_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed_tools)
     }
 
     /// Returns true if the server has announced changed tools.
-    pub(super) fn has_news(&self) -> bool {
-        self.has_news
+    pub(super) fn has_changed_tools(&self) -> bool {
+        self.has_changed_tools
     }
 
     /// Returns the server's last text that wasn't an answer, on one line; may be empty.
@@ -158,42 +158,44 @@ impl ServerTalk {
         heard
     }
 
-    fn process_message(&mut self, said: Said, heard: &mut TalkStep) {
+    fn process_message(&mut self, said: ServerMessage, heard: &mut TalkStep) {
         match said {
             // Some servers echo our requests.
-            Said::Request { method, .. } if ServerMethod::is_ours(&method) => {
+            ServerMessage::Request { method, .. } if ServerMethod::is_ours(&method) => {
                 self.set_hint(&format!("our own {method}"));
             }
-            Said::Request { id, method } => {
+            ServerMessage::Request { id, method } => {
                 self.replies += 1;
                 if self.replies <= MAX_REPLIES && id.to_string().len() <= MAX_ID_BYTES {
                     let answer = match method.as_str() {
                         "ping" => Ok(json!({})),
                         other => Err(RpcError::new(
                             RpcError::NO_METHOD,
-                            format!("{} is not granted", clean_text(other, 100)),
+                            format!("{} is not supported", clean_text(other, 100)),
                         )),
                     };
                     heard.replies.push(render_response(Some(&id), &answer));
                 }
             }
-            Said::Notification { method } => self.has_news |= method == "notifications/tools/list_changed",
-            Said::Empty { id } => {
-                if matches!(self.classify_id(Some(&id)), Numbered::Right) && heard.answer.is_none() {
+            ServerMessage::Notification { method } => {
+                self.has_changed_tools |= method == "notifications/tools/list_changed"
+            }
+            ServerMessage::Empty { id } => {
+                if matches!(self.classify_id(Some(&id)), IdMatch::Right) && heard.answer.is_none() {
                     let error = ClientError::Protocol("its answer holds neither a result nor an error".to_owned());
                     heard.answer = Some(Err(error));
                 }
             }
-            Said::Response { id, result } => {
+            ServerMessage::Response { id, result } => {
                 if heard.answer.is_none() && self.is_answer(id.as_ref(), &result) {
-                    // A numbered error is the result of the call. An unnumbered session error preceded the call, so nothing was done.
-                    let is_unnumbered = id.as_ref().is_none_or(Value::is_null);
-                    heard.answer = Some(result.map_err(|error| match is_unnumbered && is_session_error(&error) {
+                    // An error with an id is the result of the call. A session error without one preceded the call, so nothing was done.
+                    let has_no_id = id.as_ref().is_none_or(Value::is_null);
+                    heard.answer = Some(result.map_err(|error| match has_no_id && is_session_error(&error) {
                         true => ClientError::SessionOver,
                         false => ClientError::Refused(error),
                     }));
                 } else {
-                    self.set_hint(&format!("an answer to something else, numbered {}", id.unwrap_or_default()));
+                    self.set_hint(&format!("an answer to something else, with the id {}", id.unwrap_or_default()));
                 }
             }
         }
@@ -201,15 +203,15 @@ impl ServerTalk {
 
     /// Returns true if the response answers the open request.
     fn is_answer(&mut self, id: Option<&Value>, result: &Result<Value, RpcError>) -> bool {
-        let numbered = self.classify_id(id);
-        if self.is_paired || matches!(numbered, Numbered::Right) {
+        let id_match = self.classify_id(id);
+        if self.is_paired || matches!(id_match, IdMatch::Right) {
             return true;
         }
-        let is_earlier = matches!(numbered, Numbered::Earlier);
+        let is_earlier = matches!(id_match, IdMatch::Earlier);
         let is_answer = match result {
-            Ok(result) if self.ignores_ids => self.question.fits(result),
+            Ok(result) if self.ignores_ids => self.method.fits(result),
             // A repeated answer must not pass for the next call's answer; a tool list is unmistakable.
-            Ok(result) => self.question.fits(result) && (!is_earlier || self.question == ServerMethod::ListTools),
+            Ok(result) => self.method.fits(result) && (!is_earlier || self.method == ServerMethod::ListTools),
             Err(_) if is_earlier && !self.ignores_ids => false,
             Err(error) => !self.is_about_notification(error),
         };
@@ -217,39 +219,39 @@ impl ServerTalk {
         is_answer
     }
 
-    /// Returns true if an unnumbered error answers the notification after the introduction, as many servers do.
+    /// Returns true if an error without an id answers our notification after the handshake, as many servers do.
     fn is_about_notification(&mut self, error: &RpcError) -> bool {
         let names = |word: &str| error.message.contains(word);
         let is_unknown_method = [RpcError::NO_METHOD, RpcError::INVALID].contains(&error.code);
         let is_about_it = names("notifications/")
             || (is_unknown_method
-                && self.question == ServerMethod::ListTools
+                && self.method == ServerMethod::ListTools
                 && !names("tools/")
                 && !self.has_answered_notification);
         self.has_answered_notification |= is_about_it;
         is_about_it
     }
 
-    fn classify_id(&self, id: Option<&Value>) -> Numbered {
+    fn classify_id(&self, id: Option<&Value>) -> IdMatch {
         let number = match id {
             Some(Value::Number(number)) => number.as_u64().or_else(|| to_integer(number.as_f64()?)),
             Some(Value::String(text)) => text.trim().parse().ok(),
             _ => None,
         };
         match number {
-            Some(number) if number == self.last_id => Numbered::Right,
-            Some(number) if (1..self.last_id).contains(&number) => Numbered::Earlier,
-            _ => Numbered::Wrong,
+            Some(number) if number == self.last_id => IdMatch::Right,
+            Some(number) if (1..self.last_id).contains(&number) => IdMatch::Earlier,
+            _ => IdMatch::Wrong,
         }
     }
 
-    fn parse_messages(&mut self, text: &str) -> Result<Vec<Said>, ClientError> {
+    fn parse_messages(&mut self, text: &str) -> Result<Vec<ServerMessage>, ClientError> {
         let trimmed = text.trim_start_matches('\u{feff}').trim();
         let is_inner = !self.open_lines.is_empty() && text.starts_with([' ', '\t']);
         let error = match parse_values(trimmed) {
             _ if is_inner => None,
             Ok(values) => {
-                let said: Vec<Said> = values
+                let said: Vec<ServerMessage> = values
                     .into_iter()
                     .flat_map(split_batch)
                     .filter_map(|value| classify_message(value, self.is_paired))
@@ -283,7 +285,7 @@ impl ServerTalk {
         let is_framed = |word: &str| trimmed.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
         if !self.is_paired && is_framed("content-length:") {
             return Err(ClientError::Protocol(
-                "it puts \"Content-Length\" before its messages, as language servers do; a server of MCP sends one message a line"
+                "it puts \"Content-Length\" before its messages, as language servers do; an MCP server sends one message per line"
                     .to_owned(),
             ));
         }
@@ -361,21 +363,21 @@ fn split_batch(value: Value) -> Vec<Value> {
 }
 
 /// Classifies a message; `None` for other values. `is_paired` means that the transport marks the value as an answer.
-fn classify_message(value: Value, is_paired: bool) -> Option<Said> {
+fn classify_message(value: Value, is_paired: bool) -> Option<ServerMessage> {
     let Value::Object(mut object) = value else { return None };
     let id = object.shift_remove("id").filter(|id| id.is_string() || id.is_number());
     if let Some(Value::String(method)) = object.get("method") {
         let method = method.clone();
         return Some(match id {
-            Some(id) => Said::Request { id, method },
-            None => Said::Notification { method },
+            Some(id) => ServerMessage::Request { id, method },
+            None => ServerMessage::Notification { method },
         });
     }
     // Log lines may have an "error" too.
     let is_ours = is_paired || object.contains_key("jsonrpc") || id.is_some();
     match take_outcome(object).filter(|_| is_ours) {
-        Some(result) => Some(Said::Response { id, result }),
-        None => id.map(|id| Said::Empty { id }),
+        Some(result) => Some(ServerMessage::Response { id, result }),
+        None => id.map(|id| ServerMessage::Empty { id }),
     }
 }
 

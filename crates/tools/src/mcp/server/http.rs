@@ -143,7 +143,7 @@ impl Door {
             Received::One(Err(error)) => {
                 build_json_response(StatusCode::BAD_REQUEST, render_response(None, &Err(error)))
             }
-            Received::Batch(messages) => self.deal_with_all(messages).await,
+            Received::Batch(messages) => self.handle_messages(messages).await,
         }
     }
 
@@ -160,7 +160,7 @@ impl Door {
         }
     }
 
-    async fn deal_with_all(&self, messages: Vec<Result<Message, RpcError>>) -> Answered {
+    async fn handle_messages(&self, messages: Vec<Result<Message, RpcError>>) -> Answered {
         let mut answers = Vec::new();
         for message in messages {
             match message {

@@ -1,6 +1,6 @@
 //! The server: its offer, the answers, and the two transports ([`stdio`], [`http`]).
 //!
-//! [`Offer`] answers introductions, pings and tool lists at once. Calls and resources go to one [`Handler`], one after
+//! [`Offer`] answers handshakes, pings and tool lists at once. Calls and resources go to one [`Handler`], one after
 //! the other, on the serving thread, so a handler may be a running cycle or start one.
 
 pub mod http;
@@ -71,7 +71,7 @@ pub struct Resource {
     pub mime: &'static str,
 }
 
-/// An unfinished answer, bound to one thread.
+/// A future answer, bound to one thread.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
 
 /// The executor of calls.
@@ -101,7 +101,7 @@ pub trait Handler {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// The resource doesn't exist.
-    #[error("there is nothing there")]
+    #[error("there is no such resource")]
     Missing,
     /// The resource can't or must not be read; the reason is a sentence.
     #[error("{0}")]
@@ -141,11 +141,11 @@ struct Job {
 }
 
 impl Offer {
-    /// Returns the reaction to a request, for any input.
-    fn next(&self, method: &str, params: &Value) -> Next {
+    /// Answers a request, or returns the work that it needs. Accepts any input.
+    fn route_request(&self, method: &str, params: &Value) -> Next {
         Next::Answer(match method {
-            "initialize" => Ok(self.build_introduction(params)),
-            // No setting exists: everything that a client needs is in the answers.
+            "initialize" => Ok(self.build_initialize_result(params)),
+            // Log levels are accepted and ignored: the server sends no log messages.
             "ping" | "logging/setLevel" => Ok(json!({})),
             "tools/list" => Ok(json!({"tools": self.tools})),
             "tools/call" => match self.parse_call(params) {
@@ -162,25 +162,25 @@ impl Offer {
         })
     }
 
-    fn build_introduction(&self, params: &Value) -> Value {
+    fn build_initialize_result(&self, params: &Value) -> Value {
         let asked = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
         let revision = if is_known(asked) { asked } else { LATEST };
         let mut capabilities = json!({"tools": {}, "logging": {}});
         if let (true, Some(capabilities)) = (self.has_resources, capabilities.as_object_mut()) {
             capabilities.insert("resources".to_owned(), json!({}));
         }
-        let mut introduction = json!({
+        let mut result = json!({
             "protocolVersion": revision,
             "capabilities": capabilities,
             "serverInfo": {"name": "reveille", "version": env!("CARGO_PKG_VERSION")},
         });
-        if let (false, Some(introduction)) = (self.instructions.is_empty(), introduction.as_object_mut()) {
-            introduction.insert("instructions".to_owned(), self.instructions.as_str().into());
+        if let (false, Some(result)) = (self.instructions.is_empty(), result.as_object_mut()) {
+            result.insert("instructions".to_owned(), self.instructions.as_str().into());
         }
-        introduction
+        result
     }
 
-    /// Returns true if this tool is offered, or a verb with this tool name, which older clients use.
+    /// Returns true if this tool is offered. Older clients call a verb of a tool group by a tool name of its own.
     fn has_tool(&self, name: &str) -> bool {
         let offered =
             |name: &str| self.tools.iter().find(|tool| tool.get("name").and_then(Value::as_str) == Some(name));
@@ -207,7 +207,7 @@ impl Offer {
             {
                 text.clone()
             }
-            Some(_) => return Err(RpcError::new(RpcError::PARAMETERS, "arguments is no object")),
+            Some(_) => return Err(RpcError::new(RpcError::PARAMETERS, "arguments isn't an object")),
         };
         let meta = params.get("_meta").cloned().unwrap_or_default();
         Ok(Work::Call(Call { name: name.to_owned(), input, meta }))
@@ -229,12 +229,12 @@ fn handle_message(
         }
         Message::Notification { .. } | Message::Response { .. } => return false,
     };
-    match offer.next(&method, &params) {
+    match offer.route_request(&method, &params) {
         Next::Answer(answer) => done(answer),
         Next::Work(work) => {
             let job = Job { work, done: Box::new(done) };
             if let Err(error) = jobs.try_send(job) {
-                let busy = RpcError::new(RpcError::INTERNAL, "too many calls wait already; try again");
+                let busy = RpcError::new(RpcError::INTERNAL, "too many calls are waiting already; try again");
                 (error.into_inner().done)(Err(busy));
             }
         }

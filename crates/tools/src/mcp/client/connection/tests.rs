@@ -40,13 +40,13 @@ fn server_of(toml: &str) -> Server {
 /// Introduces us, asks for the tools and calls `t`. Returns the tools and the answer, or the error.
 async fn spoken(server: &Server, within: &Path) -> String {
     let speak = async {
-        let mut connection = Connection::open(server, ServerSurroundings::Nothing(within)).await?;
+        let mut connection = Connection::open(server, CommandEnvironment::Unconfined(within)).await?;
         let offered = connection.list_tools().await?;
         let (listing, problems) = Listing::from_tools(server, &offered.tools);
         let names: Vec<String> = listing.tools.iter().map(|tool| tool.shown_name()).collect();
         let mut called = connection.call("t", &json!({}), Duration::from_secs(20)).await;
         if called == Err(ClientError::SessionOver) {
-            connection = Connection::open(server, ServerSurroundings::Nothing(within)).await?;
+            connection = Connection::open(server, CommandEnvironment::Unconfined(within)).await?;
             called = connection.call("t", &json!({}), Duration::from_secs(20)).await;
         }
         let said = result::read_result(&called?);
@@ -152,7 +152,7 @@ async fn a_program_is_spoken_with_whatever_its_manners() {
         (
             "framed",
             vec![("init", "Content-Length: 2\r\n\r\n{}".to_owned())],
-            "it puts \"Content-Length\" before its messages, as language servers do; a server of MCP sends one message a line",
+            "it puts \"Content-Length\" before its messages, as language servers do; an MCP server sends one message per line",
         ),
     ];
     for (name, files, spoke) in cases {

@@ -73,7 +73,7 @@ fn an_answer_is_known_among_all_that_a_server_sends() {
         ("an error without words", r#"{"jsonrpc":"2.0","id":2,"error":{"code":-7}}"#.to_owned(), r#"{"code":-7} (-7)"#),
         ("an error with data", r#"{"jsonrpc":"2.0","id":2,"error":{"code":-7,"message":"no key","data":{"at":"a"}}}"#.to_owned(), r#"no key: {"at":"a"} (-7)"#),
         ("an empty error beside a result", right.replace("}}", r#"},"error":""}"#), tools),
-        ("framed", format!("Content-Length: 47\r\n\r\n{right}"), "it puts \"Content-Length\" before its messages, as language servers do; a server of MCP sends one message a line"),
+        ("framed", format!("Content-Length: 47\r\n\r\n{right}"), "it puts \"Content-Length\" before its messages, as language servers do; an MCP server sends one message per line"),
         ("broken", r#"{"jsonrpc":"2.0","id":2,"result":{tools:[]}}"#.to_owned(), "it sent a message that can't be read: key must be a string"),
         ("too deep", right.replace("[]", &format!("{}{}", "[".repeat(200), "]".repeat(200))), "it sent a message that can't be read: recursion limit exceeded"),
         ("nothing of it", "hello\n{\"a\":1}\n".to_owned(), "nothing"),
@@ -107,7 +107,7 @@ fn what_comes_twice_is_not_the_answer_to_the_next_call() {
     assert_eq!(heard(&mut talk, &answer(3)), r#"{"call":3}"#);
     talk.open_request(ServerMethod::CallTool, &json!({}));
     assert_eq!(heard(&mut talk, &answer(3)), "nothing");
-    assert_eq!(talk.hint(), "an answer to something else, numbered 3");
+    assert_eq!(talk.hint(), "an answer to something else, with the id 3");
     assert_eq!(heard(&mut talk, &answer(4)), r#"{"call":4}"#);
 }
 
@@ -118,14 +118,14 @@ fn a_ping_is_answered_and_nothing_else_is_granted() {
     assert_eq!(talk.process_text(&request("\"p\"", "ping")).replies, [r#"{"jsonrpc":"2.0","id":"p","result":{}}"#]);
     for method in ["roots/list", "sampling/createMessage", "elicitation/create"] {
         let replies = talk.process_text(&request("2", method)).replies;
-        assert!(replies[0].contains("-32601") && replies[0].contains("not granted"), "{replies:?}");
+        assert!(replies[0].contains("-32601") && replies[0].contains("not supported"), "{replies:?}");
     }
     assert!(talk.process_text(&request(&format!("\"{}\"", "x".repeat(1_000)), "ping")).replies.is_empty());
     let flood: usize = (0..1_000).map(|n: u32| talk.process_text(&request(&n.to_string(), "ping")).replies.len()).sum();
     assert!(flood < MAX_REPLIES, "{flood}");
-    assert!(!talk.has_news());
+    assert!(!talk.has_changed_tools());
     talk.process_text(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
-    assert!(talk.take_news() && !talk.has_news());
+    assert!(talk.take_tools_changed() && !talk.has_changed_tools());
 }
 
 /// Pieces of messages, in any order.

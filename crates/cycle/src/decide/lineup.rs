@@ -118,7 +118,7 @@ impl ModelState {
     /// Returns the model for a chat. `None` if no model can be asked.
     pub fn find_model(&self, chat: ChatRef) -> Option<&RankedModel> {
         let simple = || {
-            self.simple_for_nothing(self.find_blocking_cap(Some(chat)))
+            self.find_free_simple_model(self.find_blocking_cap(Some(chat)))
                 .filter(|simple| self.may_serve(simple, Some(chat)))
         };
         self.list_candidates(Some(chat)).next().or_else(simple)
@@ -127,11 +127,11 @@ impl ModelState {
     /// Returns the model for a chat, ignoring requests without room in a budget.
     pub fn asked_at_all(&self) -> Option<&RankedModel> {
         let first = filter_available(self.lineup.iter(), Affordable::under(self.over_budget)).next();
-        first.or_else(|| self.simple_for_nothing(self.over_budget))
+        first.or_else(|| self.find_free_simple_model(self.over_budget))
     }
 
     /// Returns the simple model if it is free and only this cap blocks the chain.
-    fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&RankedModel> {
+    fn find_free_simple_model(&self, cap: Option<Cap>) -> Option<&RankedModel> {
         let is_money_all = cap.is_some() && filter_available(self.lineup.iter(), Affordable::All).next().is_some();
         self.simple.as_ref().filter(|simple| is_money_all && simple.is_free && simple.out.is_none())
     }
@@ -146,8 +146,8 @@ impl ModelState {
         self.find_task_model(self.reflect.as_ref(), None).or_else(|| self.find_background_model())
     }
 
-    /// Returns the name of the model that begins a chat's request, or its stand-in.
-    pub fn who_begins(&self, chat: ChatRef) -> &str {
+    /// Returns the name of the model that begins a chat's request, or of its fallback.
+    pub fn choose_starting_model(&self, chat: ChatRef) -> &str {
         let simple = self.find_task_model(self.simple.as_ref(), Some(chat));
         simple.map_or_else(|| self.who_answers(chat), |model| &model.name)
     }
@@ -166,7 +166,7 @@ impl ModelState {
         model.filter(may_be_asked).filter(|model| self.may_serve(model, chat))
     }
 
-    /// Returns the name of the model that answers a chat, or its stand-in.
+    /// Returns the name of the model that answers a chat, or of its fallback.
     pub fn who_answers(&self, chat: ChatRef) -> &str {
         match self.find_model(chat) {
             Some(asked) => &asked.name,
@@ -333,7 +333,7 @@ mod tests {
             (&["a"][..], "offline"),
         ] {
             let state = local(names);
-            assert_eq!((asked(&state), state.who_begins(CHAT)), (Some(who), who), "{names:?}");
+            assert_eq!((asked(&state), state.choose_starting_model(CHAT)), (Some(who), who), "{names:?}");
             assert_eq!(
                 state.find_model(ChatRef::from_telegram(8)).map(|model| model.name.as_str()),
                 asked(&chain(names))
@@ -354,7 +354,10 @@ mod tests {
         let state = ModelState { simple: cloud.clone(), reflect: cloud, ..chain(&["a", "0here"]) };
         let owners = state.clone().with_local_chats([CHAT].into(), CHAT);
         assert_eq!(owners.find_background_model().unwrap().name, "here");
-        assert_eq!((owners.for_reflection().unwrap().name.as_str(), owners.who_begins(CHAT)), ("here", "here"));
+        assert_eq!(
+            (owners.for_reflection().unwrap().name.as_str(), owners.choose_starting_model(CHAT)),
+            ("here", "here")
+        );
         let guests = state.with_local_chats([CHAT].into(), ChatRef::from_telegram(8));
         assert_eq!(
             (guests.find_background_model().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()),
@@ -390,10 +393,10 @@ mod tests {
     fn a_simple_model_that_is_free_answers_where_money_is_all_that_lacks() {
         let mut state = chain(&["a"]);
         state.simple = chain(&["0local"]).lineup.pop();
-        assert_eq!((asked(&state), state.who_begins(CHAT)), (Some("a"), "local"));
+        assert_eq!((asked(&state), state.choose_starting_model(CHAT)), (Some("a"), "local"));
         state.no_room.insert(Some(CHAT), Cap::Day);
         assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
-        assert_eq!((state.who_begins(CHAT), state.find_larger_model("local", Some(CHAT))), ("local", None));
+        assert_eq!((state.choose_starting_model(CHAT), state.find_larger_model("local", Some(CHAT))), ("local", None));
         state.over_budget = Some(Cap::Day);
         assert_eq!(state.asked_at_all().unwrap().name, "local");
         state.lineup = chain(&["#a"]).lineup;

@@ -14,7 +14,7 @@ use reveille_store::{Entry, Incoming};
 use crate::decide::{
     brief::render_new_messages,
     limits::Limits,
-    machine::{Cycle, Step, user_text},
+    machine::{Cycle, Step, build_user_message},
 };
 
 fn message(id: i64, text: &str) -> Incoming {
@@ -360,7 +360,7 @@ fn a_time_is_read_from_when_it_was_said_in_the_persons_zone() {
 
 #[test]
 fn without_messages_it_says_nothing() {
-    for messages in [vec![], vec![user_text("Why you are awake: decay.")], vec!["no json".to_owned()]] {
+    for messages in [vec![], vec![build_user_message("Why you are awake: decay.")], vec!["no json".to_owned()]] {
         let conversation = Conversation { messages, ..Conversation::default() };
         let turn = Offline::new(Tz::UTC).answer(&conversation);
         assert_eq!((turn.content.as_str(), turn.stop, turn.usage), ("[]", Stop::EndTurn, Usage::default()));

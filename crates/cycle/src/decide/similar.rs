@@ -45,10 +45,10 @@ pub(crate) fn choose(request: &[String], vectors: &[Vec<f32>], recorded: &[Recor
     for other in newest_first {
         let cosines = vectors.iter().filter_map(|own| compute_cosine(own, other.vector.as_deref()?));
         let by_meaning = cosines.max_by(f32::total_cmp);
-        let cosine = by_meaning.unwrap_or_else(|| words_in_common(request, &other.words));
-        let is_told =
-            |(_, kept): &(Likeness, &RecordedRequest)| words_in_common(&kept.words, &other.words) >= NEAR_DUPLICATE;
-        if cosine >= MIN_LIKENESS && !kept.iter().any(is_told) {
+        let cosine = by_meaning.unwrap_or_else(|| compute_word_cosine(request, &other.words));
+        let is_duplicate =
+            |(_, kept): &(Likeness, &RecordedRequest)| compute_word_cosine(&kept.words, &other.words) >= NEAR_DUPLICATE;
+        if cosine >= MIN_LIKENESS && !kept.iter().any(is_duplicate) {
             kept.push((Likeness { id: other.id, cosine }, other));
         }
     }
@@ -65,7 +65,7 @@ fn compute_cosine(a: &[f32], b: &[f32]) -> Option<f32> {
 }
 
 /// The cosine of two sorted sets of words. 0 if they share too few.
-fn words_in_common(a: &[String], b: &[String]) -> f32 {
+fn compute_word_cosine(a: &[String], b: &[String]) -> f32 {
     let known: BTreeSet<&String> = a.iter().collect();
     let shared = b.iter().filter(|word| known.contains(word)).count();
     if shared < MIN_SHARED && a != b || shared == 0 {
@@ -91,12 +91,13 @@ pub(crate) fn render_block(similar: &[(Likeness, Recording)], tz: Tz) -> String 
     text
 }
 
+/// Renders a recording's calls. Those after the cycle was tainted are only counted.
 fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
     let kept = &recording.kept;
     let at = recording.at.map_or_else(String::new, |at| format_local_time(at, tz));
     let head = format!("\n<work recording=\"{}\" at=\"{at}\" likeness=\"{:.2}\"", recording.id, likeness.cosine);
-    let own: Vec<_> = kept.calls.iter().take_while(|call| !call.is_after_others).collect();
-    if own.is_empty() {
+    let untainted: Vec<_> = kept.calls.iter().take_while(|call| !call.is_after_others).collect();
+    if untainted.is_empty() {
         let withheld = format_count(kept.calls.len(), "call");
         return format!("{head} withheld=\"it had read what others wrote before its {withheld}\"/>");
     }
@@ -107,7 +108,7 @@ fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
     );
     let mut left = MAX_CALLS_CHARS;
     let mut shown = 0;
-    for call in &own {
+    for call in &untainted {
         let line = format!(
             "\n<call tool=\"{}\" did=\"{}\">{}</call>",
             escape_attribute(&call.tool),
@@ -119,8 +120,8 @@ fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
         shown += 1;
         text.push_str(&line);
     }
-    let cut = own.len() - shown;
-    let withheld = kept.calls.len() - own.len();
+    let cut = untainted.len() - shown;
+    let withheld = kept.calls.len() - untainted.len();
     if cut > 0 {
         text.push_str(&format!("\n<more calls=\"{cut}\"/>"));
     }
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_after_others_words_is_named_and_not_shown() {
+    fn calls_after_untrusted_text_are_counted_and_not_shown() {
         let call = |did: &str, is_after_others| RecordedCall {
             tool: "bash".to_owned(),
             input: format!("{{\"command\":\"<{did}>\"}}"),

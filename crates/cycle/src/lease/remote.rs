@@ -120,7 +120,7 @@ impl RemoteLease {
         held.record.fence = fence;
         held.record.trouble = None;
         held.record.until = now_held.then(|| (self.boot.clone(), until_ms));
-        held.record.seen = Some(LastSeenLease::of_ours(&self.name, now_held, &tenure.note.since, held.since));
+        held.record.seen = Some(LastSeenLease::for_own_lease(&self.name, now_held, &tenure.note.since, held.since));
         if let Err(error) = self.file.write(&held.record) {
             tracing::warn!(%error, "the lease could not be written down");
         }
@@ -214,7 +214,7 @@ impl Lease for RemoteLease {
                     held.record.watch = watch;
                     if let SeenLease::Note { note, .. } = &seen {
                         held.record.fence = held.record.fence.max(note.fence);
-                        held.record.seen = Some(LastSeenLease::of_others(note, now));
+                        held.record.seen = Some(LastSeenLease::for_foreign_lease(note, now));
                     }
                     self.file.write(&held.record)?;
                     return Ok(Acquired::Others {

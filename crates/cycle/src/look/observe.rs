@@ -69,7 +69,7 @@ impl Situation {
         let read = |path: &str| repo.map_or(Ok(None), |repo| repo.read_work_tree(path));
         let memory = Memory {
             tasks: ReadTasks::read((context.config, context.clock.now()), read),
-            person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
+            person_commits: repo.map_or(Ok(Vec::new()), |repo| list_unshown_commits(store, repo, &told.heads))?,
             head: repo.map_or(Ok(None), read_head)?,
         };
         Self::read_with_memory(store, memory, told, context)
@@ -112,7 +112,7 @@ impl Situation {
         told: CycleReports,
         (config, now): (&Config, DateTime<Utc>),
     ) -> Result<Self, StoreError> {
-        let mut handled = handled_of_tasks(store)?;
+        let mut handled = read_handled_task_keys(store)?;
         handled.extend(told.handles);
         let stopped_chats: BTreeSet<ChatRef> = store.chats().stopped_chats()?.into_keys().collect();
         let model = model_state(store, config, now)?;
@@ -311,7 +311,7 @@ pub(crate) fn open_repo(dir: &Path) -> Result<Option<Repo>, WakeError> {
 }
 
 /// Reads the keys of everything said or done about tasks at their times.
-pub(crate) fn handled_of_tasks(store: &Store) -> Result<BTreeSet<String>, StoreError> {
+pub(crate) fn read_handled_task_keys(store: &Store) -> Result<BTreeSet<String>, StoreError> {
     let mut handled = BTreeSet::new();
     for kind in ["at/", "decay/", "due/"] {
         handled.extend(store.maintenance().handled_keys(kind)?);
@@ -385,7 +385,7 @@ pub(crate) fn read_head(repo: &Repo) -> Result<Option<String>, WakeError> {
 }
 
 /// Lists people's new commits without those already shown to waiting cycles. Otherwise each wake would start another cycle for them.
-fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
+fn list_unshown_commits(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
     let mut commits = person_commits(store, repo)?;
     for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
         // A missing commit hides nothing.

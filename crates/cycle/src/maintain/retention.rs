@@ -69,7 +69,7 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
         }
         let is_wanted = *session.context.stop.borrow() || session.store.retention().last_message()? != last_message;
         if is_wanted || begun.elapsed() >= BOUND {
-            tracing::info!(rows, "forgot some of what is old; a later wake goes on");
+            tracing::info!(rows, "deleted some old records; a later wake continues");
             return Ok(true);
         }
         tokio::time::sleep(PAUSE).await;
@@ -78,7 +78,7 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
     let n_files = chores.len();
     // Rows first: an unnamed file is deleted another day, but a row that names a missing file would mislead.
     let removed: Vec<String> =
-        chores.iter().filter_map(|chore| chore.find_removed_file(&session.context.config.workspace_dir)).collect();
+        chores.iter().filter_map(|chore| chore.find_file_to_remove(&session.context.config.workspace_dir)).collect();
     if !removed.is_empty() {
         session.store.attachments_mut().forget_files(&removed)?;
     }

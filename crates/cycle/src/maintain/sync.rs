@@ -133,10 +133,10 @@ pub(crate) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<
     let observation = Situation::read(&session.store, Some(repo), session.context)?;
     let due = orient::list_due_reasons(&observation);
     let work = orient::choose(due, &observation.model, session.context.config.owner_chat);
-    Ok(work.is_some_and(|work| !orient::is_own(&work, &observation.open_cycles)))
+    Ok(work.is_some_and(|work| !orient::is_background_job(&work, &observation.open_cycles)))
 }
 
-/// Shows and sends messages as far as possible. The rest waits in the outbox.
+/// Shows and sends as many messages as possible. The rest waits in the outbox.
 pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> {
     if let Terminal::AtOnce(screen) = session.context.terminal
         && let Err(error) = screen.show(session.store.unfenced())

@@ -82,7 +82,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     }
     ready::finish_interrupted_commit(session, &repo)?;
     if session.store.maintenance().find_handled_value(HEAD_SEEN)?.is_none() {
-        finish::see_head(session, &repo)?;
+        finish::mark_head_as_seen(session, &repo)?;
     }
     if settles_doubts {
         session.store.outbox_mut().recover_outbox()?;
@@ -112,7 +112,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         }
         has_worked = true;
         // Long work must not delay scheduled jobs.
-        if orient::is_own(&work, &observation.open_cycles) {
+        if orient::is_background_job(&work, &observation.open_cycles) {
             jobs::by_rule::check_due_jobs(session, &repo).await?;
         }
         let is_answer = work.is_answer();
@@ -147,7 +147,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     }
     // The machine on duty handles people's commits.
     if !lease::is_on_duty(session.context.config) {
-        finish::see_head(session, &repo)?;
+        finish::mark_head_as_seen(session, &repo)?;
     }
     if has_worked && session.report.outcome == WakeOutcome::Idle {
         session.report.outcome = WakeOutcome::Worked;
@@ -163,7 +163,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
 }
 
 /// Returns the name of the model that begins a cycle.
-fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
+fn choose_model(lineup: &ModelState, reasons: &[Reason]) -> String {
     let chat = reasons.iter().find_map(|reason| match reason {
         Reason::Messages { chat, .. } => Some(*chat),
         _ => None,
@@ -174,7 +174,7 @@ fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
     };
     let own = || if is_reflection { lineup.for_reflection() } else { lineup.find_background_model() };
     let own = || own().map_or(lineup.name(), |model| &model.name);
-    chat.map_or_else(own, |chat| lineup.who_begins(chat)).to_owned()
+    chat.map_or_else(own, |chat| lineup.choose_starting_model(chat)).to_owned()
 }
 
 /// Runs a cycle with the model.
@@ -185,7 +185,7 @@ async fn run_model_cycle(
     reasons: &[Reason],
 ) -> Result<Next, WakeError> {
     let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
-    let model = who_thinks(&observation.model, reasons);
+    let model = choose_model(&observation.model, reasons);
     if let Some(why) = session.try_model(&model)? {
         let asking = reasons.iter().find_map(|reason| match reason {
             Reason::Messages { chat, thread_id, .. } => Some((*chat, *thread_id)),
@@ -205,7 +205,7 @@ async fn run_model_cycle(
     observation.reread_messages(&session.store)?;
     let now = session.now();
     let Some(seen) = orient::find_still_due(&observation.messages, &ids, &observation.model, now) else {
-        return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
+        return session.drop_unstarted_cycle(&plan_file, reported).map(|()| Next::Others);
     };
     let mut world =
         prepare::build_world(session, repo, &cycle, &observation.model, (&observation.messages, &ids), &mut account)?;
@@ -228,7 +228,7 @@ async fn run_model_cycle(
             .first()
             .map_or(Ok(false), |opening| session.store.cycles_mut().begin_message_cycle(&cycle, opening, &seen))?
         {
-            return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
+            return session.drop_unstarted_cycle(&plan_file, reported).map(|()| Next::Others);
         }
     } else {
         // The rules' effects precede the model's opening, in the same transaction.

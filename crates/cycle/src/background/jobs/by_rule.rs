@@ -55,11 +55,11 @@ const TELL_AFTER: u32 = 3;
 const HISTORY: chrono::TimeDelta = chrono::TimeDelta::days(2);
 
 /// The result of a gate's check.
-enum Saw {
+enum GateResult {
     /// The gate is closed. The state that the check saw is kept.
     Shut { why: String, seen: Option<String> },
     /// The gate is open.
-    Open(Opened),
+    Open(GateFinding),
     /// The check failed.
     Failed(String),
     /// A person waits, so the check is repeated later.
@@ -68,7 +68,7 @@ enum Saw {
 
 /// The finding of a gate.
 #[derive(Default)]
-struct Opened {
+struct GateFinding {
     /// Untrusted text. `None` without a gate.
     found: Option<String>,
     is_feed: bool,
@@ -222,8 +222,8 @@ async fn check_job(
     let time =
         if row.is_asked { MessageTime::Now } else { jobs::look::choose_message_time(session.context.config, now) };
     match check_gate(session, repo, exec, job, row).await? {
-        Saw::GivesWay => return Ok(None),
-        Saw::Shut { why, seen } => {
+        GateResult::GivesWay => return Ok(None),
+        GateResult::Shut { why, seen } => {
             look.seen = seen;
             look.ended = Some(Ok(()));
             look.message = look.message.or_else(|| {
@@ -232,7 +232,7 @@ async fn check_job(
             });
             look.runs.push(run(slot, JobState::Nothing, None, Some(why)));
         }
-        Saw::Failed(why) => {
+        GateResult::Failed(why) => {
             let why = session.context.redactor.redact(&why);
             // A target that was never read may have a wrong address, so its first failure is reported at once.
             let is_new = row.seen.is_none() && matches!(job.gate, Some(JobGate::Watch(_)));
@@ -246,11 +246,11 @@ async fn check_job(
             look.runs.push(run(slot, JobState::Failed, None, Some(why.clone())));
             look.ended = Some(Err(why));
         }
-        Saw::Open(opened) if job.body.is_some() => {
+        GateResult::Open(opened) if job.body.is_some() => {
             look.seen = opened.seen;
             look.runs.push(run(slot, JobState::Open, opened.found, None));
         }
-        Saw::Open(opened) => {
+        GateResult::Open(opened) => {
             let found = opened.found.unwrap_or_default();
             let before = session.store.jobs().last_job_output(&row.name, i64::MAX)?;
             // A watch's finding is a change by itself.
@@ -309,8 +309,8 @@ async fn check_gate(
     exec: &Exec,
     job: &Job,
     row: &JobRow,
-) -> Result<Saw, WakeError> {
-    let Some(gate) = &job.gate else { return Ok(Saw::Open(Opened::default())) };
+) -> Result<GateResult, WakeError> {
+    let Some(gate) = &job.gate else { return Ok(GateResult::Open(GateFinding::default())) };
     let looking = evaluate_gate(session, exec, &job.name, gate, row);
     tokio::pin!(looking);
     loop {
@@ -318,26 +318,26 @@ async fn check_gate(
             saw = &mut looking => return Ok(saw),
             () = tokio::time::sleep(ASK_EVERY) => {
                 if sync::is_somebody_waiting(session, repo)? {
-                    return Ok(Saw::GivesWay);
+                    return Ok(GateResult::GivesWay);
                 }
             }
         }
     }
 }
 
-async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> Saw {
+async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> GateResult {
     let fit = |text: &str| first_bytes(&session.context.redactor.redact(text), FOUND_BYTES_MAX).trim_end().to_owned();
     let home = session.context.config.home.as_deref();
     let sighting = match gate {
         JobGate::If(command) => {
             return match run_command(exec, command, home).await {
-                Ok((printed, 0)) => Saw::Open(Opened {
+                Ok((printed, 0)) => GateResult::Open(GateFinding {
                     found: Some(fit(&printed)),
                     origin: format!("the command of the job {name}"),
-                    ..Opened::default()
+                    ..GateFinding::default()
                 }),
-                Ok((_, code)) => Saw::Shut { why: format!("its command ended with {code}"), seen: None },
-                Err(why) => Saw::Failed(why),
+                Ok((_, code)) => GateResult::Shut { why: format!("its command ended with {code}"), seen: None },
+                Err(why) => GateResult::Failed(why),
             };
         }
         JobGate::Watch(WatchTarget::Command(command)) => run_command(exec, command, home)
@@ -349,7 +349,7 @@ async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &Jo
     };
     let (sighting, origin) = match sighting {
         Ok(seen) => seen,
-        Err(why) => return Saw::Failed(why),
+        Err(why) => return GateResult::Failed(why),
     };
     let sighting = match sighting {
         Sighting::Text(text) => Sighting::Text(session.context.redactor.redact(&text)),
@@ -358,11 +358,11 @@ async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &Jo
     let is_feed = matches!(sighting, Sighting::Feed(_));
     let Compared { kept, news, is_first } = jobs::decide::compare(row.seen.as_deref(), &sighting);
     match news {
-        Some(news) => Saw::Open(Opened { found: Some(fit(&news)), is_feed, seen: Some(kept), origin }),
+        Some(news) => GateResult::Open(GateFinding { found: Some(fit(&news)), is_feed, seen: Some(kept), origin }),
         None if is_first => {
-            Saw::Shut { why: "this was the first look, kept for comparison".to_owned(), seen: Some(kept) }
+            GateResult::Shut { why: "this was the first look, kept for comparison".to_owned(), seen: Some(kept) }
         }
-        None => Saw::Shut { why: "nothing has changed".to_owned(), seen: Some(kept) },
+        None => GateResult::Shut { why: "nothing has changed".to_owned(), seen: Some(kept) },
     }
 }
 

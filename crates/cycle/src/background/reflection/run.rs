@@ -26,12 +26,12 @@ use crate::{
     session::Session,
 };
 
-/// The number of commits searched for a person's.
+/// The maximum number of commits searched for those by people.
 const SEARCHED_MAX: usize = 10_000;
 /// The maximum number of a person's commits read for edits.
 const COMMITS_MAX: usize = 500;
 /// The period in which habits are counted.
-const HABITS: TimeDelta = TimeDelta::days(30);
+const HABIT_PERIOD: TimeDelta = TimeDelta::days(30);
 /// The maximum number of messages searched for habits.
 const SAID_MAX: usize = 5_000;
 /// The maximum number of exchange entries read per chat.
@@ -45,14 +45,14 @@ const LOG_CHARS_MAX: usize = 30_000;
 
 /// The request to the model.
 const ASKED: &str = "\
-Nobody has asked for anything: look back at these days, and write down what will matter. By rule it was done already what stands in \
-<done>. Now:
+Nobody has asked for anything: look back at these days, and write down what will matter. The rules have already done what \
+<done> lists. Now:
 1. Sum up each day with `day_summary`: what it was about, what came of it, its key facts. It takes the place of the rule's list.
 2. What was learnt and isn't known yet: `remember`. What you have seen three times or more is a pattern: remember it with its \
 sources (days or message numbers). Twice is a coincidence.
 3. What has changed: `forget` the old fact and `remember` the new one. What your person wrote by hand isn't yours to change.
 4. Facts that can't both be so: `contradiction`, which asks your person. Never choose for them.
-5. Add to a fact that may be over the day as of which it holds: “… (as of 2026-05-03)”.
+5. If a fact may stop being true, add the day as of which it holds: “… (as of 2026-05-03)”.
 Don't write to your person. If there is nothing to add, end without a word.";
 
 /// Collects the facts added or removed by a person. An undo counts as a person's word.
@@ -133,11 +133,11 @@ fn read_archived_logs(documents: &Documents, days: &Range<NaiveDate>) -> Vec<Str
 
 fn list_past_messages(session: &Session<'_>) -> Result<Vec<PastMessage>, WakeError> {
     let (config, redactor) = (session.context.config, session.context.redactor);
-    let said = session.store.maintenance().own_words_since(session.now() - HABITS, SAID_MAX)?;
-    let kept = session.store.chats().local_chats()?;
+    let said = session.store.maintenance().own_words_since(session.now() - HABIT_PERIOD, SAID_MAX)?;
+    let local_chats = session.store.chats().local_chats()?;
     Ok(said
         .into_iter()
-        .filter(|(_, chat, ..)| !kept.contains(chat))
+        .filter(|(_, chat, ..)| !local_chats.contains(chat))
         .filter_map(|(message, chat, at, text)| {
             let text = one_line(&redactor.redact(&text));
             let date = at?.with_timezone(&config.timezone).date_naive();
@@ -175,9 +175,9 @@ pub(crate) fn render_block(
     text.push_str("\n</log>\n<exchanges>");
     let mut said = String::new();
     let chats: BTreeSet<ChatRef> = [ChatRef::TERMINAL, session.context.config.owner_chat].into();
-    let (tz, kept) = (session.context.config.timezone, session.store.chats().local_chats()?);
+    let (tz, local_chats) = (session.context.config.timezone, session.store.chats().local_chats()?);
     // Local chats are left out, because the results go to the memory, which all models see.
-    for chat in chats.into_iter().filter(|chat| !kept.contains(chat)) {
+    for chat in chats.into_iter().filter(|chat| !local_chats.contains(chat)) {
         for one in session.store.inbox().list_exchanges(chat, EXCHANGES_MAX)? {
             let Some(at) = one.at.filter(|at| days.contains(&at.with_timezone(&tz).date_naive())) else { continue };
             if one.taint.is_none() {

@@ -162,11 +162,11 @@ fn has_ended(live: &Live) -> bool {
 
 /// Returns `true` if the model has reported the step's result, the person has stopped the task, or the budget is spent.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<bool, WakeError> {
-    Ok(has_ended(live) || !tool::is_in_hand(&live.world, plan) || out_of_money(session, live, plan)?.is_some())
+    Ok(has_ended(live) || !tool::is_in_hand(&live.world, plan) || find_spent_budget(session, live, plan)?.is_some())
 }
 
 /// Returns the spending and the budget, once the budget is spent.
-fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
+fn find_spent_budget(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
     let text = steps_path(plan).map(|path| live.world.memory.documents.text(&path)).unwrap_or_default();
     let budget = TaskSteps::parse(&text).0.budget_usd().unwrap_or(BUDGET_USD);
     let spent = session.store.ledger().sum_job_cost(&OwnWork::plan_prefix(plan))?.cost_usd;
@@ -174,7 +174,7 @@ fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option
 }
 
 /// Returns the single request to a model that ends its turn without reporting a result.
-pub(crate) fn is_missing(live: &Live) -> Option<&'static str> {
+pub(crate) fn find_missing_report(live: &Live) -> Option<&'static str> {
     (!has_ended(live) && !live.state.was_asked_for_more())
         .then_some("(Say what came of the step with `step_end`. What isn't said there is lost.)")
 }
@@ -185,7 +185,7 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, n
         return Ok(());
     }
     let hand = StepInHand { plan: plan.to_owned(), step: number, done: BTreeSet::new() };
-    let spent = out_of_money(session, live, plan)?;
+    let spent = find_spent_budget(session, live, plan)?;
     live.world.clock.now = session.now();
     let ended = match spent {
         _ if !tool::is_in_hand(&live.world, plan) => tool::put_back(&live.world, &hand),
@@ -206,6 +206,6 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, n
     let Ok(ended) = ended else { return Ok(()) };
     let receipt = session.context.redactor.redact(&ended.told);
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };
-    let changes = record::fit_to_leave(session, ended.changes);
+    let changes = record::mask_changes(session, ended.changes);
     record::record_entry(session, live, &done, &changes)
 }

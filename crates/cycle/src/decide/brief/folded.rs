@@ -94,7 +94,7 @@ fn render_progress(brief: &FoldedBrief<'_>) -> String {
         text.push_str(&render_failed_calls(state));
     }
     if is_forced {
-        text.push_str(&last_results(state));
+        text.push_str(&render_last_results(state));
     }
     let Some(summary) = brief.summary else { return text + "\n</folded>" };
     let note = match (state.taints.is_empty(), is_forced) {
@@ -137,7 +137,7 @@ fn render_failed_calls(state: &Cycle) -> String {
 }
 
 /// Renders the results of the last calls, which the model would otherwise have to repeat.
-fn last_results(state: &Cycle) -> String {
+fn render_last_results(state: &Cycle) -> String {
     let (max_results, max_chars) = MAX_LAST_RESULTS;
     let messages: Vec<SpokenMessage<'_>> = state.conversation.parse_messages().collect();
     let calls: BTreeMap<&str, (&str, &str)> = messages

@@ -367,7 +367,9 @@ fn the_author_of_a_message_is_parsed_back() {
 
 #[test]
 fn a_text_without_messages_is_parsed_as_none() {
-    for raw in ["", "[]", r#"{"content":"<messages>"}"#, &super::super::machine::user_text("<messages><message id=")] {
+    for raw in
+        ["", "[]", r#"{"content":"<messages>"}"#, &super::super::machine::build_user_message("<messages><message id=")]
+    {
         assert_eq!(parse_messages(raw), []);
     }
 }
@@ -467,8 +469,10 @@ fn files_are_shown_in_their_messages_but_are_not_part_of_the_text() {
 
 #[test]
 fn a_folded_reflection_keeps_the_days_that_it_is_about() {
-    let begun =
-        user_blocks(&["<memory>\nlong\n</memory>".to_owned(), "<reflection>\nthe days\n</reflection>".to_owned()]);
-    let carried = carry_over_blocks(&user_blocks(&["summary".to_owned()]), &[begun], &[]).unwrap();
+    let begun = build_user_blocks(&[
+        "<memory>\nlong\n</memory>".to_owned(),
+        "<reflection>\nthe days\n</reflection>".to_owned(),
+    ]);
+    let carried = carry_over_blocks(&build_user_blocks(&["summary".to_owned()]), &[begun], &[]).unwrap();
     assert!(carried.contains("the days") && carried.contains("summary") && !carried.contains("long"), "{carried}");
 }

@@ -1,4 +1,4 @@
-//! Old files in the workspace. Old logs are emptied, and long logs without rotation are cut. Old files beside the logs and old message
+//! Old files in the workspace. Old logs are emptied, and long logs without rotation are cut. Old rotated logs, plan files and message
 //! files are deleted. Only plain files directly in `logs/`, `logs/plans/`, `voice/` and `files/` count; links are left alone.
 //!
 //! Our programs rotate their own logs ([`reveille_base::logs`]). A log that launchd or another starter writes for them (`bot.err.log`) may
@@ -121,7 +121,7 @@ impl Chore {
     }
 
     /// Returns the file to be deleted, relative to the workspace. `None` for other tasks.
-    pub(crate) fn find_removed_file(&self, workspace: &Path) -> Option<String> {
+    pub(crate) fn find_file_to_remove(&self, workspace: &Path) -> Option<String> {
         let Self::Remove(path) = self else { return None };
         Some(path.strip_prefix(workspace).ok()?.to_str()?.to_owned())
     }

@@ -181,7 +181,7 @@ fn may_stand(
         || is_long(input, named, &verdict.reasons)
         // A rule contains a command's words, but not the later content of the files it names.
         || named.runs_files()
-        || (!named.is_empty() && standing::is_given_something(name, input, &live.world.means.rules))
+        || (!named.is_empty() && standing::has_access(name, input, &live.world.means.rules))
         || standing::names_scratch(name, input, &live.world.means.rules, live.world.means.shelter.scratch())
         || standing::derive_rule(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
     {
@@ -384,7 +384,7 @@ fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) ->
     // No running program may replace a file during the check. The cycle is parked now anyway.
     live.exec.end_shell();
     let redactor = session.context.redactor;
-    let is_given = standing::is_given_something(&request.name, &request.input, &live.world.means.rules);
+    let is_given = standing::has_access(&request.name, &request.input, &live.world.means.rules);
     held::find_named_files((&text, is_given), live.exec.shelter(), &live.world.means.rules, &|text| {
         !redactor.contains_secret(text)
     })

@@ -73,14 +73,14 @@ pub(crate) async fn record_interrupt(
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
             session.store.maintenance_mut().record_model_failure(&cycle.model, *fault, &why, at_least)?;
             let is_missing = *is_model_gone && state.turns > 0;
-            if is_missing && taken_over(session, live)? == TakenOver::Not {
+            if is_missing && find_takeover(session, live)? == Takeover::Not {
                 let when = "as soon as MODEL names one that exists";
                 return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when })
                     .await
                     .map(|()| Next::Nobody);
             }
             if is_missing {
-                tell_missing(session, live, &why)?;
+                tell_owner_of_missing_model(session, live, &why)?;
             }
         }
         Interrupt::OverBudget { cap, most_usd } => {
@@ -90,14 +90,14 @@ pub(crate) async fn record_interrupt(
         }
         Interrupt::KeptLocal | Interrupt::Halted => {}
     }
-    let taken_over = taken_over(session, live)?;
-    match taken_over {
-        TakenOver::Whole => (session.report.outcome, session.report.error) = before,
-        TakenOver::Not | TakenOver::InPart if interrupt == Interrupt::KeptLocal => {
+    let takeover = find_takeover(session, live)?;
+    match takeover {
+        Takeover::Whole => (session.report.outcome, session.report.error) = before,
+        Takeover::Not | Takeover::InPart if interrupt == Interrupt::KeptLocal => {
             (session.report.outcome, session.report.error) = before;
-            say_once_that_it_waits(session, live, &interrupt)?;
+            tell_once_of_wait(session, live, &interrupt)?;
         }
-        TakenOver::Not | TakenOver::InPart => say_once_that_it_waits(session, live, &interrupt)?,
+        Takeover::Not | Takeover::InPart => tell_once_of_wait(session, live, &interrupt)?,
     }
     if state.turns > 0 || orient::is_begun_by_rule(cycle) {
         session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
@@ -107,16 +107,16 @@ pub(crate) async fn record_interrupt(
         session.store.cycles_mut().end_cycle(&cycle.id, &end)?;
         session.remove_plan_file(plan_file);
     }
-    session.lay_down();
+    session.remove_cycle_from_lock();
     sync::deliver(session).await?;
     // Other chats' requests may cost less.
     let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. } | Interrupt::KeptLocal);
-    Ok(if is_its_own || taken_over != TakenOver::Not { Next::Others } else { Next::Nobody })
+    Ok(if is_its_own || takeover != Takeover::Not { Next::Others } else { Next::Nobody })
 }
 
 /// The part of a cycle continued by another model at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TakenOver {
+enum Takeover {
     /// Nothing: the cycle waits.
     Not,
     /// The fallback grammar answers the messages it understands, and the rest waits.
@@ -126,29 +126,29 @@ enum TakenOver {
 }
 
 /// Finds another model for the cycle or its messages. The asking chat is told when that model begins.
-fn taken_over(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError> {
+fn find_takeover(session: &Session<'_>, live: &Live) -> Result<Takeover, WakeError> {
     let Live { cycle, state, .. } = live;
     let lineup = observe::read_model_state(&session.store, session.context)?;
     let has_begun = state.turns > 0 || orient::is_begun_by_rule(cycle);
     let others = lineup.without_model(&cycle.model);
     let stage = if has_begun { WorkStage::Begun } else { WorkStage::New };
     if others.has_other_model(stage, cycle.chat) {
-        return Ok(TakenOver::Whole);
+        return Ok(Takeover::Whole);
     }
     if has_begun {
-        return Ok(TakenOver::Not);
+        return Ok(Takeover::Not);
     }
     if turn::is_all_understood(session, live, &lineup)? {
-        return Ok(TakenOver::Whole);
+        return Ok(Takeover::Whole);
     }
     let queued = session.store.inbox().list_queued_messages()?;
     let is_understood = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
-    Ok(if state.open.iter().any(is_understood) { TakenOver::InPart } else { TakenOver::Not })
+    Ok(if state.open.iter().any(is_understood) { Takeover::InPart } else { Takeover::Not })
 }
 
 /// Tells the owner that a model doesn't exist and another replaces it, because only they can correct the setting. A chat that learns of it
 /// from the switch itself isn't told twice.
-fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
+fn tell_owner_of_missing_model(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
     let model = &live.cycle.model;
     let preferred = observe::read_model_state(&session.store, session.context)?;
     if preferred.name() == model && live.cycle.chat == Some(session.context.config.owner_chat) {
@@ -165,7 +165,7 @@ fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(),
 
 /// Tells the asking chat once per period of trouble that its message is kept. Waiting for a budget takes long, so the chat concerned, or
 /// the owner, is told even without an open message.
-fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
+fn tell_once_of_wait(session: &mut Session<'_>, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
     let Live { cycle, state, .. } = live;
     let chat = cycle.chat.unwrap_or(session.context.config.owner_chat);
     let mut changes = Vec::new();
@@ -249,6 +249,6 @@ pub(crate) async fn give_up(
     };
     session.store.cycles_mut().end_cycle(cycle_id, &end)?;
     session.remove_plan_file(plan_file);
-    session.lay_down();
+    session.remove_cycle_from_lock();
     sync::deliver(session).await
 }

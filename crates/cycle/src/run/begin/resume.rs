@@ -55,14 +55,14 @@ pub(crate) async fn run(
         // An earlier attempt to give the cycle up was interrupted too, perhaps by the cycle's content. Or a cycle by rule, which only lacks
         // its commit, has killed this many wakes.
         _ if cuts > MAX_TRIES => {
-            let state = what_it_took_up(session, cycle_id)?;
+            let state = rebuild_without_journal(session, cycle_id)?;
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts))
                 .await
                 .map(|()| Next::Others);
         }
         Ok(journal) => journal,
         Err(StoreError::Damaged(why)) => {
-            let state = what_it_took_up(session, cycle_id)?;
+            let state = rebuild_without_journal(session, cycle_id)?;
             let giving_up = GivingUp::without_blame(format!("its journal can't be read ({why})"));
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
                 .await
@@ -115,7 +115,7 @@ pub(crate) async fn run(
         session.store.cycles_mut().pause_cycle(cycle_id, now, &why)?;
         let asking = row.cycle.chat.map(|chat| (chat, row.cycle.thread_id));
         fallback::say_unusable(session, asking, state.open.first().copied(), &why)?;
-        session.lay_down();
+        session.remove_cycle_from_lock();
         return sync::deliver(session).await.map(|()| Next::Others);
     }
     // fault: going-takes-longer-anybody
@@ -151,11 +151,11 @@ fn choose_model<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
 }
 
 /// Reconstructs a cycle without its journal, from the queue and the reasons given to it.
-fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeError> {
+fn rebuild_without_journal(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeError> {
     let mut state = Cycle::new(String::new(), String::new());
-    let told = session.store.cycles().read_cycle_reports(cycle_id)?;
-    state.handles = told.handles.into_iter().collect();
-    state.head_shown = told.heads.into_iter().next_back();
+    let reports = session.store.cycles().read_cycle_reports(cycle_id)?;
+    state.handles = reports.handles.into_iter().collect();
+    state.head_shown = reports.heads.into_iter().next_back();
     // fault: cycle-given-up-twice
     let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
     state.open = session
@@ -169,7 +169,7 @@ fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeE
     Ok(state)
 }
 
-/// Returns the reason why an interrupted cycle had parked its work. Only HEAD still tells.
+/// Returns the reason why an interrupted cycle had parked its work, as far as HEAD still shows it.
 fn explain_parking(repo: &Repo) -> Result<String, RepoError> {
     Ok(match repo.read_condition()? {
         Condition::Normal | Condition::Unborn => {

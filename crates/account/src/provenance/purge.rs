@@ -70,7 +70,7 @@ pub fn purge_history(
         return Ok(PurgedHistory { commits: 0, backup: None, pushed: None });
     };
     create_private_dirs(&dir).map_err(|error| unwritable_error(&dir, &error))?;
-    let backup = free_backup(&dir, &now.format("%Y%m%dT%H%M%SZ").to_string());
+    let backup = find_free_backup(&dir, &now.format("%Y%m%dT%H%M%SZ").to_string());
     hand.repo.bundle(&backup)?;
     let commits: BTreeMap<String, String> =
         planned.commits.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect();
@@ -113,7 +113,7 @@ pub fn was_cut_off(config: &Config) -> bool {
 }
 
 /// A free path for a backup, unused by another backup or note of the same second.
-fn free_backup(dir: &Path, time: &str) -> PathBuf {
+fn find_free_backup(dir: &Path, time: &str) -> PathBuf {
     let path = |n: u32| match n {
         1 => dir.join(format!("{time}.{BACKUP}")),
         n => dir.join(format!("{time}-{n}.{BACKUP}")),

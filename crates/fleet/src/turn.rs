@@ -47,7 +47,7 @@ pub(super) struct TurnBox {
 
 /// The work left after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TurnLeft {
+pub(super) struct RemainingWork {
     /// The names of the things due now.
     pub(super) due: Vec<String>,
     /// The next known due time.
@@ -93,7 +93,7 @@ impl TurnBox {
         fleet: &Fleet,
         name: &AssistantName,
         report_start: &dyn Fn(u32),
-    ) -> Result<TurnLeft, String> {
+    ) -> Result<RemainingWork, String> {
         let has_updates = !Inbox::at_path(fleet.workspace(name).join("inbox")).is_empty();
         let (program, arguments): (_, &[&str]) =
             if has_updates { ("bot", &["turn"]) } else { ("wake", &["--once", "--turn", "--reason", "fleet"]) };
@@ -106,7 +106,7 @@ impl TurnBox {
         let printed = stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
         let Printed { due, next_at } =
             serde_json::from_slice(printed).map_err(|_| "the turn didn't say what is left".to_owned())?;
-        Ok(TurnLeft { due, next_at: next_at.as_deref().and_then(parse_time) })
+        Ok(RemainingWork { due, next_at: next_at.as_deref().and_then(parse_time) })
     }
 
     /// Runs one of our programs in an assistant's box and waits for its end.

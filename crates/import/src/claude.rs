@@ -253,7 +253,7 @@ fn take_project(project: &Value, found: &mut FoundContent, taken: &mut TakenName
     if let Some(orders) = find_text(project, &["prompt_template"]) {
         let path = taken.reserve_path(format!("{folder}/instructions.md"));
         let text = format!("# {name}\n\n{orders}\n");
-        found.documents.push(FoundDocument { path, text, day: None, sort: DocumentKind::Orders });
+        found.documents.push(FoundDocument { path, text, day: None, kind: DocumentKind::Orders });
     }
     for document in find_list(project, &["docs"]) {
         let file = find_text(document, &["filename", "file_name"]).unwrap_or("document");
@@ -268,7 +268,7 @@ fn take_project(project: &Value, found: &mut FoundContent, taken: &mut TakenName
             path: taken.reserve_path(path),
             text,
             day: None,
-            sort: DocumentKind::Note,
+            kind: DocumentKind::Note,
         });
     }
     true
@@ -288,7 +288,7 @@ fn take_memories(memory: &Value, found: &mut FoundContent, taken: &mut TakenName
     if !text.trim().is_empty() {
         let text = format!("# What Claude had noted\n\n{}\n", text.trim());
         let path = taken.reserve_path("claude/memories.md".to_owned());
-        found.documents.push(FoundDocument { path, text, day: None, sort: DocumentKind::Note });
+        found.documents.push(FoundDocument { path, text, day: None, kind: DocumentKind::Note });
         return true;
     }
     ["conversations_memory", "memory", "project_memories"].iter().any(|name| fields.contains_key(*name))

@@ -182,7 +182,7 @@ fn build_documents(
     }
     texts.push(text);
     let path = |part: usize| if part == 0 { format!("{stem}.md") } else { format!("{stem}-{}.md", part + 1) };
-    let document = |(part, text)| FoundDocument { path: path(part), text, day, sort: DocumentKind::Conversation };
+    let document = |(part, text)| FoundDocument { path: path(part), text, day, kind: DocumentKind::Conversation };
     texts.into_iter().enumerate().map(document).collect()
 }
 

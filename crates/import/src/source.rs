@@ -16,7 +16,7 @@ use reveille_base::disk;
 use super::{
     ImportError,
     encoding::decode_text,
-    found::ImportLeftOut,
+    found::SkippedItem,
     notes,
     zip_file::{ZipBytes, ZipFile, begins_as_zip},
 };
@@ -62,7 +62,7 @@ pub struct ImportSource {
     /// The nested archives.
     inner: Vec<ZipFile>,
     entries: Vec<SourceEntry>,
-    left_out: Vec<ImportLeftOut>,
+    left_out: Vec<SkippedItem>,
     /// The number of bytes that may still be read.
     left: Cell<u64>,
 }
@@ -109,8 +109,8 @@ impl ImportSource {
         let shown = path.display().to_string();
         let unreadable = |error: io::Error| ImportError::unreadable(&shown, error);
         // Checked first, because opening a pipe waits for its other end.
-        let looked = std::fs::metadata(path).map_err(unreadable)?;
-        if !looked.is_dir() && !looked.is_file() {
+        let named = std::fs::metadata(path).map_err(unreadable)?;
+        if !named.is_dir() && !named.is_file() {
             return Err(ImportError::Refused(format!("{shown} is neither a folder nor a file.")));
         }
         let file = File::open(path).map_err(unreadable)?;
@@ -164,7 +164,7 @@ impl ImportSource {
     }
 
     /// Returns the skipped files.
-    pub fn left_out(&self) -> &[ImportLeftOut] {
+    pub fn left_out(&self) -> &[SkippedItem] {
         &self.left_out
     }
 
@@ -358,12 +358,12 @@ impl ImportSource {
     }
 
     fn leave_out(&mut self, what: String, why: &'static str) {
-        self.left_out.push(ImportLeftOut { what, why, times: 1 });
+        self.left_out.push(SkippedItem { what, why, times: 1 });
     }
 }
 
 /// A nested archive, its files, and its skipped files.
-type InnerArchive = (ZipFile, Vec<SourceEntry>, Vec<ImportLeftOut>);
+type InnerArchive = (ZipFile, Vec<SourceEntry>, Vec<SkippedItem>);
 
 /// Returns the first bytes of a file.
 fn read_first_bytes(file: &File) -> io::Result<Vec<u8>> {

@@ -87,7 +87,7 @@ pub fn list_wakes(
     subject: impl Fn(&str) -> Option<String>,
     shown: MaskText<'_>,
 ) -> Result<Vec<LogLine>, StoreError> {
-    let rows = store.history().cycles_since(query.since, query.chat, search_limit(query))?;
+    let rows = store.history().cycles_since(query.since, query.chat, compute_search_limit(query))?;
     select_lines(
         store,
         query,
@@ -110,9 +110,9 @@ pub fn list_wakes_and_commits(
     query: LogQuery<'_>,
     shown: MaskText<'_>,
 ) -> Result<Vec<LogLine>, LogError> {
-    let commits = repo.history().list_commits(search_limit(query))?;
+    let commits = repo.history().list_commits(compute_search_limit(query))?;
     let rows = match store {
-        Some(store) => store.history().cycles_since(query.since, query.chat, search_limit(query))?,
+        Some(store) => store.history().cycles_since(query.since, query.chat, compute_search_limit(query))?,
         None => Vec::new(),
     };
     let mut rows: BTreeMap<String, CycleRow> = rows.into_iter().map(|row| (row.cycle.id.clone(), row)).collect();
@@ -149,7 +149,7 @@ pub fn list_wakes_and_commits(
     }
 }
 
-fn search_limit(query: LogQuery<'_>) -> usize {
+fn compute_search_limit(query: LogQuery<'_>) -> usize {
     let is_filtered = query.chat.is_some() || query.since.is_some() || query.grep.is_some();
     if is_filtered { MAX_SEARCHED } else { query.skip.saturating_add(query.lines).min(MAX_SEARCHED) }
 }

@@ -76,12 +76,12 @@ impl TurnBox {
         match process::run(&probe) {
             Ok(output) if output.status.success() => {
                 if !output.stderr.is_empty() {
-                    tracing::warn!(said = %last_line(&output.stderr), "the boxes of this fleet are less tight than they could be");
+                    tracing::warn!(said = %find_last_line(&output.stderr), "the boxes of this fleet are less tight than they could be");
                 }
                 Ok(boxes)
             }
             Ok(output) => {
-                Err(FleetError::NoBox(format!("No sandbox can be set up here: {}", last_line(&output.stderr))))
+                Err(FleetError::NoBox(format!("No sandbox can be set up here: {}", find_last_line(&output.stderr))))
             }
             Err(error) => Err(FleetError::NoBox(format!("No sandbox can be set up here: {error}"))),
         }
@@ -101,7 +101,7 @@ impl TurnBox {
             process::run_with_start_hook(&self.build_command(fleet, name, program, arguments), report_start)
                 .map_err(|error| error.to_string())?;
         if !status.success() {
-            return Err(format!("{} ({})", last_line(&stderr), process::describe_exit(status)));
+            return Err(format!("{} ({})", find_last_line(&stderr), process::describe_exit(status)));
         }
         let printed = stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
         let Printed { due, next_at } =
@@ -177,7 +177,7 @@ impl TurnBox {
     }
 }
 
-fn last_line(bytes: &[u8]) -> String {
+fn find_last_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
     // The text may come from inside the box.

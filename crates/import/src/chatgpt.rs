@@ -18,7 +18,7 @@ use super::{
     repair::parse_json,
     source::ImportSource,
     stores::{find_list, find_text, find_time},
-    thread::{ThreadNode, shown_branch},
+    thread::{ThreadNode, find_shown_branch},
 };
 
 const PICTURES: &str = "pictures, sound and files of conversations";
@@ -58,7 +58,7 @@ fn read_one(conversation: &Value, found: &mut FoundContent) -> Option<ExportedCo
         }
     };
     let mut read = ImportedConversation { title, said: Vec::new() };
-    let branch = shown_branch(&build_thread(&nodes), conversation.get("current_node").and_then(Value::as_str));
+    let branch = find_shown_branch(&build_thread(&nodes), conversation.get("current_node").and_then(Value::as_str));
     let messages: Vec<_> =
         nodes.iter().map(|(_, node)| read_message(node.get("message").unwrap_or(&Value::Null))).collect();
     let mut is_shown = vec![false; nodes.len()];

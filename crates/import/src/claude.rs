@@ -18,7 +18,7 @@ use super::{
     recognise::{ExportFiles, plain_stem},
     source::{ImportSource, SourceEntry, TOO_LARGE},
     stores::{find_list, find_text, find_time},
-    thread::{ThreadNode, shown_branch},
+    thread::{ThreadNode, find_shown_branch},
 };
 
 const FILES: &str = "files of conversations, which the export only lists";
@@ -107,7 +107,7 @@ fn read_conversation(conversation: &Value, found: &mut FoundContent) -> Option<E
     let current = find_text(conversation, &["current_leaf_message_uuid"]);
     let mut imported = ImportedConversation { title, said: Vec::new() };
     let mut is_shown = vec![false; messages.len()];
-    for at in shown_branch(&build_thread(messages), current) {
+    for at in find_shown_branch(&build_thread(messages), current) {
         let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) else { continue };
         *shown = true;
         let words = read_words(message);

@@ -75,12 +75,12 @@ pub(super) fn detect_kind(source: &ImportSource) -> Result<ImportKind, ImportErr
     Err(ImportError::Refused(format!(
         "I don't recognise this. I can import a folder of Markdown notes, ChatGPT's and Claude's exports (zip, or unpacked), and \
          two other assistants' memories. To say which it is, use `--as KIND`.{}",
-        name_left_out(source.left_out())
+        describe_skipped(source.left_out())
     )))
 }
 
 /// Lists the first reasons for skipped files, which may explain why the kind is unknown.
-fn name_left_out(left_out: &[SkippedItem]) -> String {
+fn describe_skipped(left_out: &[SkippedItem]) -> String {
     let mut reasons: Vec<String> = Vec::new();
     for SkippedItem { what, why, .. } in left_out {
         if reasons.len() < 3 && !reasons.iter().any(|reason| reason.starts_with(why)) {

@@ -310,7 +310,7 @@ impl ImportSource {
         let mut open = vec![String::new()];
         let mut seen = 0;
         while let Some(folder) = open.pop() {
-            let handle = match folder_below(root, &folder) {
+            let handle = match open_folder_below(root, &folder) {
                 Ok(handle) => handle,
                 Err(error) if folder.is_empty() => return Err(ImportError::unreadable("the folder", error)),
                 Err(_) => {
@@ -326,7 +326,7 @@ impl ImportSource {
                 }
                 seen += 1;
                 if seen > MAX_ENTRIES {
-                    return Err(too_many());
+                    return Err(build_too_many_error());
                 }
                 let below = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
                 let Ok(name) = name.to_str() else {
@@ -374,7 +374,7 @@ fn read_first_bytes(file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the error for a source with too many files.
-pub(super) fn too_many() -> ImportError {
+pub(super) fn build_too_many_error() -> ImportError {
     ImportError::Refused(format!("It holds more than {MAX_ENTRIES} files and folders. Import a part of it."))
 }
 
@@ -383,7 +383,7 @@ pub(super) fn is_hidden(name: &str) -> bool {
     (name.starts_with('.') && !matches!(name, ".env" | ".claude")) || name == "__MACOSX" || name == "node_modules"
 }
 
-fn folder_below(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
+fn open_folder_below(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
     let mut handle = rustix::fs::openat(root, ".", FOLDER, Mode::empty())?;
     for name in path.split('/').filter(|name| !name.is_empty()) {
         handle = rustix::fs::openat(&handle, name, FOLDER, Mode::empty())?;
@@ -393,7 +393,7 @@ fn folder_below(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
 
 fn open_below(root: &OwnedFd, path: &str) -> io::Result<File> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let file = File::from(rustix::fs::openat(folder_below(root, folder)?, name, FILE, Mode::empty())?);
+    let file = File::from(rustix::fs::openat(open_folder_below(root, folder)?, name, FILE, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it isn't a regular file")) }
 }
 

@@ -18,7 +18,7 @@ use reveille_base::disk;
 use super::{
     ImportError,
     found::SkippedItem,
-    source::{HIDDEN, LINK, MAX_DEPTH, MAX_ENTRIES, SourceEntry, TOO_DEEP, is_hidden, too_many},
+    source::{HIDDEN, LINK, MAX_DEPTH, MAX_ENTRIES, SourceEntry, TOO_DEEP, build_too_many_error, is_hidden},
     zip_name::{NameEncoding, to_path},
 };
 
@@ -137,7 +137,7 @@ impl ZipFile {
     pub(super) fn list_files(&self) -> Result<(Vec<SourceEntry>, Vec<SkippedItem>), ImportError> {
         let mut archive = self.archive.borrow_mut();
         if archive.len() > MAX_ENTRIES {
-            return Err(too_many());
+            return Err(build_too_many_error());
         }
         let (mut entries, mut left_out) = (Vec::new(), Vec::new());
         let mut leave_out = |what: &str, why| left_out.push(SkippedItem { what: what.to_owned(), why, times: 1 });

@@ -58,7 +58,7 @@ pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<Givi
                 Some(at) => find_point(repo, at, DayEdge::End, wall)?,
                 None => find_previous_point(repo, path, wall)?,
             };
-            let path = full_path(repo, &point, path)?;
+            let path = find_document(repo, &point, path)?;
             let Some(sought) = lines else {
                 let changes = find_change(repo, &point, &path)?.into_iter().collect();
                 return Ok(GivingBack { point, changes, lines: Vec::new() });
@@ -130,7 +130,7 @@ fn find_previous_point(repo: &Repo, path: &str, wall: WallClock) -> Result<Point
     let head = repo.head()?.ok_or_else(missing)?;
     let here =
         Point { commit: repo.history().find_commit(&head.to_string())?.ok_or_else(missing)?, name: String::new() };
-    let full = full_path(repo, &here, path)?;
+    let full = find_document(repo, &here, path)?;
     // Uncommitted edits are the last change.
     if repo.history().read_text_at(head, &full)? != repo.read_work_tree(&full)? {
         let name = format!("the last commit ({})", format_local_time(here.commit.at, wall.tz));
@@ -146,7 +146,7 @@ fn find_previous_point(repo: &Repo, path: &str, wall: WallClock) -> Result<Point
 }
 
 /// Finds the document with this path or end of a path, now or at the point.
-fn full_path(repo: &Repo, point: &Point, path: &str) -> Result<String, ProvenanceError> {
+fn find_document(repo: &Repo, point: &Point, path: &str) -> Result<String, ProvenanceError> {
     let mut all = repo.history().list_markdown_at(point.commit.id)?;
     all.extend(repo.history().all_markdown()?);
     let path = path.trim_start_matches("./");

@@ -111,7 +111,7 @@ pub struct Brief<'a> {
 }
 
 /// The system blocks for a small model, as raw JSON. The standing orders would be too long.
-pub fn short_system() -> String {
+pub fn render_short_system() -> String {
     serde_json::json!([text_block(SHORT_RULES)]).to_string()
 }
 

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_local_goes_to_models_on_this_machine_alone() {
+    fn a_local_chat_uses_only_models_on_this_machine() {
         let local = |names: &[&str]| chain(names).with_local_chats([CHAT].into(), CHAT);
         for (names, who) in [
             (&["a", "0here"][..], "here"),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn own_work_is_kept_local_as_the_owners_chat_is() {
+    fn background_jobs_are_as_local_as_the_owners_chat() {
         let cloud = chain(&["c"]).lineup.pop();
         let state = ModelState { simple: cloud.clone(), reflect: cloud, ..chain(&["a", "0here"]) };
         let owners = state.clone().with_local_chats([CHAT].into(), CHAT);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_hides_behind_no_other() {
+    fn a_missing_model_stops_the_chain_for_new_work() {
         assert_eq!(asked(&chain(&["#a", "b"])), None);
         assert_eq!(asked(&chain(&["!a", "#b", "c"])), None);
         assert_eq!(asked(&chain(&["a", "#b"])), Some("a"));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_budget_leaves_what_is_free() {
+    fn a_spent_budget_leaves_the_free_models() {
         let mut state = chain(&["a", "0local", "offline"]);
         state.no_room.insert(Some(CHAT), Cap::Day);
         assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simple_model_that_is_free_answers_where_money_is_all_that_lacks() {
+    fn a_free_simple_model_answers_if_only_money_is_missing() {
         let mut state = chain(&["a"]);
         state.simple = chain(&["0local"]).lineup.pop();
         assert_eq!((asked(&state), state.choose_starting_model(CHAT)), (Some("a"), "local"));
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grammar_stands_in_for_what_it_surely_understands_and_for_nothing_else() {
+    fn the_grammar_answers_only_what_it_surely_understands() {
         let mut state = chain(&["!a"]);
         state.grammar = Some(Offline::new(Tz::UTC));
         let at: Option<DateTime<Utc>> = Some(parse_time("2026-11-21T14:00:00Z").unwrap());

@@ -174,7 +174,7 @@ impl RemoteLease {
     fn resolve_failed_swap(&self, held: &mut Held) -> Result<(), LeaseError> {
         let there = self.reference.read_value(self.bound())?.map(|value| value.id.to_string());
         let Some(tenure) = &mut held.tenure else { return Err(LeaseError::Lost) };
-        match tenure.look_again(there.as_deref()) {
+        match tenure.judge_failed_swap(there.as_deref()) {
             SwapFate::Ours => Ok(()),
             SwapFate::Unchanged => Err(LeaseError::Remote(RemoteError::Locked)),
             SwapFate::Lost => Err(self.record_loss(held)),

@@ -219,7 +219,7 @@ pub(crate) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) ->
 
 /// Returns `true` if texts for the terminal should go to the owner's chat.
 pub(crate) fn has_texts_for_owner(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
-    Ok(context.instead_of_terminal().is_some() && store.terminals().has_for_owner()?)
+    Ok(context.find_terminal_fallback().is_some() && store.terminals().has_for_owner()?)
 }
 
 /// Reads the state of the configured models, as the gate uses it.
@@ -398,7 +398,7 @@ fn list_unshown_commits(store: &Store, repo: &Repo, heads: &[String]) -> Result<
 
 /// Lists people's commits that no wake has seen, newest first. Empty before the first wake.
 pub(crate) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
-    seen_now(store, repo)?.map_or(Ok(Vec::new()), |seen| person_commits_since(repo, seen))
+    find_current_seen_head(store, repo)?.map_or(Ok(Vec::new()), |seen| list_person_commits_since(repo, seen))
 }
 
 /// Returns the last seen commit.
@@ -407,13 +407,13 @@ pub(crate) fn read_seen_head(store: &Store) -> Result<Option<Oid>, WakeError> {
 }
 
 /// Returns the last seen commit, translated if the history was rewritten. A lost commit hides nothing.
-pub(crate) fn seen_now(store: &Store, repo: &Repo) -> Result<Option<Oid>, WakeError> {
+pub(crate) fn find_current_seen_head(store: &Store, repo: &Repo) -> Result<Option<Oid>, WakeError> {
     let seen = read_seen_head(store)?;
     Ok(seen.map(|seen| repo.history().seen_now(seen)).transpose()?.flatten().or(seen))
 }
 
 /// Lists people's commits since this one, newest first.
-pub(crate) fn person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String, String)>, WakeError> {
+pub(crate) fn list_person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String, String)>, WakeError> {
     if repo.head()? == Some(seen) {
         return Ok(Vec::new());
     }

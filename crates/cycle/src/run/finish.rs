@@ -136,13 +136,13 @@ pub(crate) fn find_seen_commit(
     repo: &Repo,
     head_shown: Option<&str>,
 ) -> Result<Option<String>, WakeError> {
-    let seen = observe::seen_now(&session.store, repo)?;
+    let seen = observe::find_current_seen_head(&session.store, repo)?;
     // A lost commit says nothing about later ones.
     let is_behind = |shown: &Oid| seen.is_some_and(|seen| repo.contains(seen, *shown).unwrap_or(false));
     let shown = head_shown.and_then(|head| Oid::from_str(head).ok()).filter(|shown| !is_behind(shown));
     let seen = shown.or(seen);
     let is_all_seen = match seen {
-        Some(seen) => observe::person_commits_since(repo, seen)?.is_empty(),
+        Some(seen) => observe::list_person_commits_since(repo, seen)?.is_empty(),
         None => true,
     };
     if is_all_seen { observe::read_head(repo) } else { Ok(seen.map(|seen| seen.to_string())) }

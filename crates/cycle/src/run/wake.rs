@@ -155,7 +155,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     if session.report.outcome == WakeOutcome::Worked && session.find_interrupt()?.is_none() {
         sync::maintain_repo(session, &repo)?;
         if !session.sync.is_indexed.get() {
-            index::keep_current(session, &repo);
+            index::update_index(session, &repo);
         }
         embed::embed_new_texts(session, &repo).await?;
     }

@@ -187,7 +187,7 @@ pub fn carry_over_blocks(raw: &str, conversation: &[String], open: &[i64]) -> Op
     let (mut begun, mut groups) = (Vec::new(), Vec::<Vec<Value>>::new());
     for (at, message) in conversation.iter().enumerate() {
         let mut is_within = false;
-        for block in blocks_of_user(message) {
+        for block in list_user_blocks(message) {
             let text = block.get("text").and_then(Value::as_str).unwrap_or_default();
             if text.starts_with("<messages>") {
                 is_within = true;
@@ -255,7 +255,7 @@ fn parse_message_ids(block: &Value) -> Vec<i64> {
     elements.filter_map(|element| element.split_once('"')?.0.parse().ok()).collect()
 }
 
-fn blocks_of_user(message: &str) -> Vec<Value> {
+fn list_user_blocks(message: &str) -> Vec<Value> {
     let Ok(message) = serde_json::from_str::<Value>(message) else { return Vec::new() };
     if message.get("role").and_then(Value::as_str) != Some("user") {
         return Vec::new();

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_that_is_spoken_of_comes_with_its_open_tasks_and_no_other_does() {
+    fn only_mentioned_projects_are_shown_with_their_open_tasks() {
         let dir = tempfile::tempdir().unwrap();
         let documents = documents(&dir);
         let spoken = list_mentioned_projects(&documents, None, "How is the greenhouse?");

@@ -86,7 +86,7 @@ impl Cycle {
 
     /// Handles a turn that answers a folding request. Returns `false` for any other turn.
     pub(super) fn fold_turn(&mut self, text: &str, stop: &Stop, called: &[Pending]) -> bool {
-        if self.folding.takes_as_summary(text, stop) {
+        if self.folding.accepts_as_summary(text, stop) {
             let not_run = called.iter().map(|call| call.request.name.clone()).collect();
             self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run, is_forced: false });
         } else if self.folding.accept_empty_flush(text) && called.is_empty() {

@@ -118,7 +118,7 @@ fn find_verdict(session: &Session<'_>, live: &Live, registry: &Registry, request
     let ToolRequest { name, input, .. } = request;
     let verdict = registry.judge(name, input, &live.world, find_origins(live, registry, request).as_deref())?;
     let sends = registry.get(name).is_none_or(|tool| tool.may_send(input, &live.world));
-    Some(unless_it_gives_away(verdict, request, sends, session.context.redactor))
+    Some(deny_leaks(verdict, request, sends, session.context.redactor))
 }
 
 /// Returns the origin of untrusted content that a call names and will read when it runs.
@@ -392,7 +392,7 @@ fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) ->
 
 /// Denies a call whose arguments would give a secret away. A call with a secret is never asked about: secrets are masked in questions, and
 /// a mask could hide something else.
-fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, redactor: &Redactor) -> Verdict {
+fn deny_leaks(verdict: Verdict, request: &ToolRequest, sends: bool, redactor: &Redactor) -> Verdict {
     let ToolRequest { name, input, .. } = request;
     // fault: call-carries-secret-away
     if sends && redactor.carries_live_secret(input) {

@@ -53,7 +53,7 @@ fn is_last(message: &Incoming) -> bool {
 
 /// Builds the notice about a given-up cycle. A failure of its messages is reported once over all attempts, and again when they are put on
 /// hold. Each branch with unfinished work is named.
-pub(crate) fn given_up(
+pub(crate) fn build_giving_up_notice(
     session: &Session<'_>,
     cycle: &NewCycle,
     state: &Cycle,

@@ -231,8 +231,9 @@ pub(crate) async fn give_up(
         .cycles()
         .find_cycle(cycle_id)?
         .filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
-    let notice =
-        row.map(|row| given_up::given_up(session, &row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
+    let notice = row
+        .map(|row| given_up::build_giving_up_notice(session, &row.cycle, state, &giving_up, parked.as_deref()))
+        .transpose()?;
     let (counts, is_hopeless) = (giving_up.is_counted(), matches!(giving_up, GivingUp::TooLong(_)));
     // Without failing messages nothing else would end it, and the same reasons would be tried forever.
     let is_over = counts && state.open.is_empty();

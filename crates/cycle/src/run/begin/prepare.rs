@@ -215,7 +215,7 @@ pub(crate) fn build_opening(
     let files =
         attached::read_files(session, &messages, Allowance::from_conversation(&[], session.context.config.images_max))?;
     let (done_already, done_after) = list_lasting_effects(session, &ids)?;
-    let similar_work = recordings::similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
+    let similar_work = recordings::render_similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
     let raw = brief::render_opening(&brief::Brief {
         wake_id: &cycle.id,
         now: world.clock.now,
@@ -253,7 +253,8 @@ fn build_fixed_parts(session: &Session<'_>, world: &World, words: &str, to_read:
     let redactor = session.context.redactor;
     let orders = world.memory.documents.text(memory::CLAUDE);
     let is_short = session.context.model.is_small();
-    let system = if is_short { brief::short_system() } else { brief::render_system(&orders, &world.memory.skills) };
+    let system =
+        if is_short { brief::render_short_system() } else { brief::render_system(&orders, &world.memory.skills) };
     let system = redactor.redact_json(&system);
     let tooling = session.tooling();
     let seen = tooling.registry.filter_visible(world.tool_view());

@@ -26,7 +26,7 @@ pub(crate) fn compute_effects(
 ) -> Result<RuleEffects, WakeError> {
     let mut effects = match (nudge.answer, &nudge.task) {
         (NudgeAnswer::Done, Some(title)) => finish_task(session, repo, (cycle, lineup), nudge, title)?,
-        (NudgeAnswer::NoMore, _) => turn_off(repo)?,
+        (NudgeAnswer::NoMore, _) => turn_off_nudges(repo)?,
         (NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack, _) => RuleEffects::default(),
     };
     effects.changes.push(Change::NudgeDone { outgoing_id: nudge.outgoing_id });
@@ -70,7 +70,7 @@ fn finish_task(
 }
 
 /// Turns nudges off in the person's context.
-fn turn_off(repo: &Repo) -> Result<RuleEffects, WakeError> {
+fn turn_off_nudges(repo: &Repo) -> Result<RuleEffects, WakeError> {
     let documents = Documents::new(repo.root(), Vec::new());
     let context = documents.text(memory::CONTEXT);
     crate::context::check_readable(&documents)?;

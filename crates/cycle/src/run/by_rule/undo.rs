@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_aside_elsewhere_is_retried_by_its_number() {
+    fn a_message_on_hold_in_another_chat_is_retried_by_its_number() {
         assert_eq!(
             describe_held_messages(&[7], (ChatRef::from_telegram(4242), ChatRef::from_telegram(5555))).unwrap(),
             "The message I had answered is on hold. Send /retry 7 to run it again."

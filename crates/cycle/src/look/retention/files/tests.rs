@@ -41,7 +41,7 @@ impl Place {
 }
 
 #[test]
-fn old_logs_are_emptied_and_what_lies_beside_them_is_removed() {
+fn old_logs_are_emptied_and_their_rotated_files_removed() {
     let place = Place::new();
     let old = place.file("logs/wake.log", 10, 31);
     let rotated = place.file("logs/wake.log.3", 10, 31);

@@ -19,7 +19,7 @@ use super::{
 const ID_CHARS: usize = 12;
 /// The minimum number of distinct characters in such an id: made-up ids often begin alike.
 const MIN_ID_LETTERS: usize = 5;
-const TWICE: &str = "conversations that were there twice: only the longer one is imported";
+const TWICE: &str = "conversations that occurred twice: only the longer one is imported";
 
 /// The maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 120;

@@ -29,8 +29,7 @@ use super::{
 /// The path of the record of earlier imports. It isn't Markdown, which hides it from searches.
 pub const RECORD: &str = "memory/imported/record.txt";
 /// The record's first line.
-const RECORD_HEAD: &str =
-    "What wake import took in, one a line: a hash, and what it was. It keeps anything from coming twice.";
+const RECORD_HEAD: &str = "What wake import has imported, one item per line: a hash and a description. It prevents a second import of the same.";
 /// The maximum number of documents per import. The next import takes the rest.
 const MAX_DOCUMENTS: usize = 5_000;
 /// The maximum total size of these documents, in bytes.
@@ -72,7 +71,7 @@ impl ImportPlan {
         let what = self.account.describe_counts();
         let updated = match self.account.updated {
             0 => String::new(),
-            updated => format!("\n\n{} went on since the last import.", format_count(updated, "document")),
+            updated => format!("\n\n{} continued since the last import.", format_count(updated, "document")),
         };
         let from = self.account.kind.map_or("", ImportKind::name);
         match what.as_str() {

@@ -153,7 +153,7 @@ impl ZipFile {
             };
             let name = encoding.decode(file.name_raw(), file.name());
             let Some(path) = to_path(&name) else {
-                return Err(self.build_unsound_error("a file in it would be unpacked outside of its folder"));
+                return Err(self.build_unsound_error("a file in it would be unpacked outside its folder"));
             };
             if let (Some(start), true) = (file.data_start(), file.compressed_size() > 0) {
                 parts.push((start, start.saturating_add(file.compressed_size())));

@@ -43,7 +43,7 @@ const MEMORY_TOOLS: [&str; 10] = [
 /// The result of a call made in place of the requested summary.
 pub(super) const NO_CALLS_NOW: &str = "This was not run: the summary comes first, as plain text and without calls. Call again when the new conversation has begun.";
 /// The reply to an empty or truncated summary.
-pub(super) const NO_SUMMARY: &str = "(That was no whole summary.)";
+pub(super) const NO_SUMMARY: &str = "(That wasn't a complete summary.)";
 /// The reply to a model with nothing to write down.
 pub(super) const NOTED: &str = "(Noted. Go on with your work.)";
 

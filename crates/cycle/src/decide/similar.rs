@@ -99,7 +99,7 @@ fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
     let untainted: Vec<_> = kept.calls.iter().take_while(|call| !call.is_after_others).collect();
     if untainted.is_empty() {
         let withheld = format_count(kept.calls.len(), "call");
-        return format!("{head} withheld=\"it had read what others wrote before its {withheld}\"/>");
+        return format!("{head} withheld=\"it had read untrusted text before its {withheld}\"/>");
     }
     let mut text = format!(
         "{head} rounds=\"{}\">\n<asked>{}</asked>",
@@ -126,7 +126,7 @@ fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
         text.push_str(&format!("\n<more calls=\"{cut}\"/>"));
     }
     if withheld > 0 {
-        text.push_str(&format!("\n<withheld calls=\"{withheld}\" why=\"made after it had read what others wrote\"/>"));
+        text.push_str(&format!("\n<withheld calls=\"{withheld}\" why=\"made after it had read untrusted text\"/>"));
     }
     text.push_str("\n</work>");
     text
@@ -225,9 +225,9 @@ mod tests {
         <work recording="7" at="Sat 2026-11-21 14:03" likeness="0.75" rounds="2">
         <asked>Export &quot;it&quot;</asked>
         <call tool="bash" did="Ran one">{"command":"&lt;Ran one>"}</call>
-        <withheld calls="2" why="made after it had read what others wrote"/>
+        <withheld calls="2" why="made after it had read untrusted text"/>
         </work>
-        <work recording="8" at="Sat 2026-11-21 14:03" likeness="0.75" withheld="it had read what others wrote before its 1 call"/>
+        <work recording="8" at="Sat 2026-11-21 14:03" likeness="0.75" withheld="it had read untrusted text before its 1 call"/>
         </similar_work>
         "#);
         assert_eq!(render_block(&[], Tz::UTC), "");

@@ -122,7 +122,7 @@ impl RemoteLease {
         held.record.until = now_held.then(|| (self.boot.clone(), until_ms));
         held.record.seen = Some(LastSeenLease::for_own_lease(&self.name, now_held, &tenure.note.since, held.since));
         if let Err(error) = self.file.write(&held.record) {
-            tracing::warn!(%error, "the lease could not be written down");
+            tracing::warn!(%error, "the lease could not be recorded");
         }
         if renewal.is_multiple_of(TIDY_EVERY) {
             self.reference.keep_only(id);

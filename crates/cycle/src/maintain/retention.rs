@@ -38,7 +38,7 @@ fn delete_purged(config: &Config, now: DateTime<Utc>) {
         if now - made.and_utc() > PURGED_KEPT
             && let Err(error) = std::fs::remove_file(&path)
         {
-            tracing::warn!(%error, "{} could not be removed; it is tried again", path.display());
+            tracing::warn!(%error, "{} could not be removed; a later wake tries again", path.display());
         }
     }
 }
@@ -84,11 +84,11 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
     }
     for chore in chores {
         if let Err(error) = chore.run() {
-            tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());
+            tracing::warn!(%error, "{} could not be cleared up; a wake tries again tomorrow", chore.path().display());
         }
     }
     let n_copies = Copies::from_config(session.context.config).forget_old(now, 0).unwrap_or_else(|error| {
-        tracing::warn!(%error, "an old copy could not be removed; it is tried again tomorrow");
+        tracing::warn!(%error, "an old copy could not be removed; a wake tries again tomorrow");
         0
     });
     session.store.maintenance_mut().upkeep_ok(UpkeepKind::Retention)?;

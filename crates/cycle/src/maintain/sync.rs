@@ -29,7 +29,7 @@ use crate::{
 
 /// The maximum duration of a fetch before an answer. A slower remote is fetched from as upkeep.
 const PULL_BOUND: Duration = Duration::from_secs(5);
-/// The maximum number of files taken in before an answer, since more would delay it.
+/// The maximum number of edited files committed before an answer, since more would delay it.
 const FEW: usize = 200;
 /// The pause after ineffective housekeeping: the remaining loose objects are too young to be removed.
 const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);

@@ -253,7 +253,7 @@ fn untrusted_text_is_counted_but_withheld() {
     <memory>
     <file path="memory/project-memory/active.md" missing="true"/>
     <file path="memory/agent-memory/working-memory.md" missing="true"/>
-    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of other chats, or of wakes that had, or may have, read what others wrote: 2; look_up shows them">
+    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of other chats, or of wakes that had, or may have, read untrusted text: 2; look_up shows them">
     ## 2026-11-20
     - 11:00 c &lt;!-- wake 3 own -->
     </file>
@@ -320,7 +320,7 @@ fn search_results_are_shown_with_their_origin_and_untrusted_ones_are_withheld() 
     <found at="answers/8" date="2026-01-03" by="Ann">
     The boiler is a K7.
     </found>
-    <found at="skills/x.md:4" withheld="6 characters, in which others may have a word; look_up shows them"/>
+    <found at="skills/x.md:4" withheld="6 characters, which may contain untrusted text; look_up shows them"/>
     </recalled>
     "#);
     assert!(!raw.contains("CANARY"), "{raw}");

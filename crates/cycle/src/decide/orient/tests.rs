@@ -606,7 +606,7 @@ fn a_tasks_last_day_speaks_on_it_and_once_when_it_is_over() {
     scene.handled.clear();
     scene.now = parse_time("2026-11-23T11:00:00Z").unwrap();
     scene.model = scene.model.out_of_reach();
-    assert_eq!(scene.due(), ["task \"Passport\" is to be done until 2026-11-22"]);
+    assert_eq!(scene.due(), ["task \"Passport\" must be done by 2026-11-22"]);
     scene.tells_left = 0;
     assert_eq!(scene.due(), [""; 0]);
 }
@@ -620,5 +620,5 @@ fn a_task_touched_on_its_last_day_is_mentioned_in_the_evening() {
     assert_eq!(scene.due().len(), 1);
     // A due task isn't also called quiet.
     scene.tasks = tasks("## Passport\n- touched: 2026-11-01\n- due: 2026-11-21\n");
-    assert_eq!(scene.due(), ["task \"Passport\" is to be done until 2026-11-21"]);
+    assert_eq!(scene.due(), ["task \"Passport\" must be done by 2026-11-21"]);
 }

@@ -84,10 +84,10 @@ pub(crate) struct SyncState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Next {
-    /// Other cycles may run: this one is done, or its obstacle was its own.
-    Others,
+    /// Other cycles may run: this one is done, or only it was obstructed.
+    Continue,
     /// No cycle may run: the obstacle would stop each of them.
-    Nobody,
+    Stop,
 }
 
 /// The reason for leaving a step early. Either variant leaves all steps at once through `?`.

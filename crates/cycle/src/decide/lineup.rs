@@ -16,11 +16,11 @@ use reveille_store::{Cap, Incoming};
 
 /// The reason why a model isn't asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutOfLine {
+pub enum SkipReason {
     /// The model fails: fall back to the next model.
-    Passes,
+    FallBack,
     /// The model fails in a way that falling back must not hide.
-    Stops,
+    StopChain,
 }
 
 /// A model of the chain.
@@ -35,7 +35,7 @@ pub struct RankedModel {
     /// True if the model runs on this machine and sends nothing elsewhere.
     pub is_here: bool,
     /// The reason why the model isn't asked now. `None` if it may be asked.
-    pub out: Option<OutOfLine>,
+    pub out: Option<SkipReason>,
 }
 
 /// The state of the configured models, as the gate needs it.
@@ -91,7 +91,7 @@ impl ModelState {
     /// Marks all models of the chain as unavailable.
     #[must_use]
     pub fn out_of_reach(mut self) -> Self {
-        self.lineup.iter_mut().for_each(|model| model.out = Some(OutOfLine::Passes));
+        self.lineup.iter_mut().for_each(|model| model.out = Some(SkipReason::FallBack));
         self
     }
 
@@ -189,7 +189,7 @@ impl ModelState {
 
     /// Returns the state without one model, unless that model stops the chain.
     pub fn without_model(&self, name: &str) -> Self {
-        let stays = |model: &&RankedModel| model.name != name || model.out == Some(OutOfLine::Stops);
+        let stays = |model: &&RankedModel| model.name != name || model.out == Some(SkipReason::StopChain);
         Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
     }
 
@@ -282,7 +282,7 @@ fn filter_available<'m>(
     models: impl Iterator<Item = &'m RankedModel>,
     affordable: Affordable,
 ) -> impl Iterator<Item = &'m RankedModel> {
-    let in_line = models.take_while(|model| model.out != Some(OutOfLine::Stops));
+    let in_line = models.take_while(|model| model.out != Some(SkipReason::StopChain));
     in_line.filter(move |model| model.out.is_none() && affordable.includes(model))
 }
 
@@ -300,8 +300,8 @@ mod tests {
         let lined_up = |marked: &&str| {
             let name = marked.trim_start_matches(['!', '#', '0']).to_owned();
             let out = match marked.as_bytes().first() {
-                Some(b'!') => Some(OutOfLine::Passes),
-                Some(b'#') => Some(OutOfLine::Stops),
+                Some(b'!') => Some(SkipReason::FallBack),
+                Some(b'#') => Some(SkipReason::StopChain),
                 _ => None,
             };
             let is_thinking = name != OFFLINE_MODEL;

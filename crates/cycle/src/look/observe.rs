@@ -26,7 +26,7 @@ use crate::{
     context::{Context, WakeError},
     decide::{
         budget::{Budget, day_begin},
-        lineup::{ModelState, OutOfLine, RankedModel},
+        lineup::{ModelState, RankedModel, SkipReason},
         orient,
         situation::{DueWork, Situation},
     },
@@ -249,7 +249,7 @@ pub fn model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> Result
             is_thinking: name != OFFLINE_MODEL,
             is_free: config.is_free(name),
             is_here: config.is_local(name),
-            out: breaker.map(|it| if it.fault.may_fall_back() { OutOfLine::Passes } else { OutOfLine::Stops }),
+            out: breaker.map(|it| if it.fault.may_fall_back() { SkipReason::FallBack } else { SkipReason::StopChain }),
         }
     };
     let lineup: Vec<RankedModel> = config.list_usable_models().into_iter().map(lined_up).collect();

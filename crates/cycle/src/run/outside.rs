@@ -183,7 +183,7 @@ fn find_refusal(verdict: Verdict) -> Option<String> {
         Decision::Allow => None,
         Decision::Deny => Some(format!("The policy doesn't allow this: {why} Nothing was read.")),
         Decision::Ask => Some(format!(
-            "This asks first, and for a client that only reads nobody is asked: {why} Nothing was read. Your person can read it at their \
+            "This needs approval, and nobody can be asked during a reading call: {why} Nothing was read. Your person can read it at their \
              machine, or change policy.toml."
         )),
     }

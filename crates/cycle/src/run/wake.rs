@@ -121,13 +121,13 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         backlog = if is_answer { Backlog::HasTurn } else { Backlog::GivesWay };
         let next = match work {
             Work::Resume { cycle_id, has_crashed } => resume::run(session, &repo, &cycle_id, has_crashed).await?,
-            Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Others)?,
+            Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Continue)?,
             Work::Mechanical(reasons) => {
-                by_rule::run(session, &repo, &observation, &reasons).await.map(|()| Next::Others)?
+                by_rule::run(session, &repo, &observation, &reasons).await.map(|()| Next::Continue)?
             }
             Work::Think { reasons } => run_model_cycle(session, &repo, observation, &reasons).await?,
         };
-        if next == Next::Nobody {
+        if next == Next::Stop {
             break;
         }
     }
@@ -193,7 +193,7 @@ async fn run_model_cycle(
         });
         let first = reasons.iter().flat_map(Reason::messages).next().copied();
         fallback::say_unusable(session, asking, first, &why)?;
-        return sync::deliver(session).await.map(|()| Next::Others);
+        return sync::deliver(session).await.map(|()| Next::Continue);
     }
     let mut cycle = session.new_cycle(reasons, &model)?;
     let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
@@ -205,7 +205,7 @@ async fn run_model_cycle(
     observation.reread_messages(&session.store)?;
     let now = session.now();
     let Some(seen) = orient::find_still_due(&observation.messages, &ids, &observation.model, now) else {
-        return session.drop_unstarted_cycle(&plan_file, reported).map(|()| Next::Others);
+        return session.drop_unstarted_cycle(&plan_file, reported).map(|()| Next::Continue);
     };
     let mut world =
         prepare::build_world(session, repo, &cycle, &observation.model, (&observation.messages, &ids), &mut account)?;
@@ -228,7 +228,7 @@ async fn run_model_cycle(
             .first()
             .map_or(Ok(false), |opening| session.store.cycles_mut().begin_message_cycle(&cycle, opening, &seen))?
         {
-            return session.drop_unstarted_cycle(&plan_file, reported).map(|()| Next::Others);
+            return session.drop_unstarted_cycle(&plan_file, reported).map(|()| Next::Continue);
         }
     } else {
         // The rules' effects precede the model's opening, in the same transaction.

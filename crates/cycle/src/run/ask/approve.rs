@@ -88,9 +88,9 @@ pub(crate) fn judge(
                 Some(Ok(proposal)) => Some(proposal),
                 None => None,
             };
-            let told = proposal.iter().flat_map(proposal::describe_effect).collect::<Vec<_>>();
-            verdict.reasons.splice(0..0, told);
-            let FoundFiles { named, unheld } = named_files(session, live, request);
+            let effects = proposal.iter().flat_map(proposal::describe_effect).collect::<Vec<_>>();
+            verdict.reasons.splice(0..0, effects);
+            let FoundFiles { named, unheld } = list_named_files(session, live, request);
             verdict.reasons.extend(unheld);
             let may_stand = proposal.is_none() && may_stand(session, live, registry, (request, &named), &verdict);
             ask_person(session, live, CallQuestion { request, may_stand, proposal, verdict, judged, named })?;
@@ -145,7 +145,7 @@ pub(crate) fn find_prohibition(
         return None;
     }
     let why = verdict.reasons.join(" ");
-    let why = format!("It was allowed before, and by now the policy doesn't allow it: {why} Nothing was done now.");
+    let why = format!("It was allowed before, but the policy no longer allows it: {why} Nothing was done now.");
     Some((Entry::Judged { call: request.id.clone(), verdict }, why))
 }
 
@@ -343,7 +343,7 @@ pub(crate) fn find_decision(
     }))
 }
 
-/// Runs a call approved by a person: exactly the bytes they saw, once. A rule that forbids the call by now wins over the approval.
+/// Runs a call approved by a person: exactly the bytes they saw, once. A rule that now forbids the call wins over the approval.
 pub(crate) async fn run_approved_call(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -372,14 +372,14 @@ pub(crate) async fn run_approved_call(
     live.state.apply(&entry);
     record::preview_entries(live, entries);
     live.exec.approve(consents, held);
-    let carried_out = record::carry_out(session, live, registry, request).await;
+    let result = record::execute_call(session, live, registry, request).await;
     live.exec.revoke_approval();
     session.forget_tooling();
-    carried_out
+    result
 }
 
 /// Finds the files named in a command, in their current state. They are shown to the person, and the approval is bound to them.
-fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) -> FoundFiles {
+fn list_named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) -> FoundFiles {
     let Some(text) = standing::find_command(&request.name, &request.input) else { return FoundFiles::default() };
     // No running program may replace a file during the check. The cycle is parked now anyway.
     live.exec.end_shell();

@@ -36,7 +36,7 @@ pub(crate) async fn record_interrupt(
         tracing::info!(cycle = %cycle.id, %why, "the cycle was interrupted");
         session.report.outcome = WakeOutcome::Parked;
         session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
-        return Ok(Next::Others);
+        return Ok(Next::Continue);
     }
     tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
     let before = (session.report.outcome, session.report.error.clone());
@@ -45,29 +45,29 @@ pub(crate) async fn record_interrupt(
     match &interrupt {
         Interrupt::Stopped | Interrupt::LeaseLost => {
             session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
-            return Ok(Next::Nobody);
+            return Ok(Next::Stop);
         }
         // A timed-out cycle stays marked as running, so that the next wake counts a try. Background work with progress is paused instead,
         // since it may take any number of wakes.
         Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
             session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
-            return Ok(Next::Nobody);
+            return Ok(Next::Stop);
         }
         Interrupt::OutOfTime => {
             session.store.cycles_mut().note_cut_off(&cycle.id, &[], None)?;
-            return Ok(Next::Nobody);
+            return Ok(Next::Stop);
         }
         Interrupt::Rejected(_) => {
             // The server has answered, even though it rejected this request.
             session.store.maintenance_mut().record_model_answer(&cycle.model)?;
             return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Failed(why))
                 .await
-                .map(|()| Next::Nobody);
+                .map(|()| Next::Stop);
         }
         Interrupt::TooLong(_) => {
             return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::TooLong(why))
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         Interrupt::Unavailable { retry_after, fault, is_model_gone, .. } => {
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
@@ -77,7 +77,7 @@ pub(crate) async fn record_interrupt(
                 let when = "as soon as MODEL names one that exists";
                 return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when })
                     .await
-                    .map(|()| Next::Nobody);
+                    .map(|()| Next::Stop);
             }
             if is_missing {
                 tell_owner_of_missing_model(session, live, &why)?;
@@ -111,7 +111,7 @@ pub(crate) async fn record_interrupt(
     sync::deliver(session).await?;
     // Other chats' requests may cost less.
     let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. } | Interrupt::KeptLocal);
-    Ok(if is_its_own || takeover != Takeover::Not { Next::Others } else { Next::Nobody })
+    Ok(if is_its_own || takeover != Takeover::Not { Next::Continue } else { Next::Stop })
 }
 
 /// The part of a cycle continued by another model at once.

@@ -47,10 +47,10 @@ pub(crate) async fn drive_cycle(session: &mut Session<'_>, repo: &Repo, mut live
     // The preview ends before the answer is delivered, so nobody sees both.
     live.feed.replace(LiveFeed::unwatched());
     match driven {
-        Ok(Driven::Complete) => Box::pin(complete_cycle(session, repo, live)).await.map(|()| Next::Others),
-        Ok(Driven::Parked) => park_cycle(session, &live).await.map(|()| Next::Others),
+        Ok(Driven::Complete) => Box::pin(complete_cycle(session, repo, live)).await.map(|()| Next::Continue),
+        Ok(Driven::Parked) => park_cycle(session, &live).await.map(|()| Next::Continue),
         // [`step::drive`] continues after a switch itself.
-        Ok(Driven::Handed) | Ok(Driven::GivesWay) => pause_for_messages(session, &live).map(|()| Next::Others),
+        Ok(Driven::FellBack) | Ok(Driven::GivesWay) => pause_for_messages(session, &live).map(|()| Next::Continue),
         Err(Halt::Interrupted(interrupt)) => interrupted::record_interrupt(session, repo, &live, interrupt).await,
         Err(Halt::Failed(error)) => Err(error),
     }

@@ -33,7 +33,7 @@ pub(crate) async fn run(
     has_crashed: bool,
 ) -> Result<Next, WakeError> {
     let Some(row) = session.store.cycles().find_cycle(cycle_id)? else {
-        return Ok(Next::Others);
+        return Ok(Next::Continue);
     };
     // Named in the lock first, so that any crash from here on is attributed to this cycle.
     let (me, now) = (session.me.clone(), session.now());
@@ -58,7 +58,7 @@ pub(crate) async fn run(
             let state = rebuild_without_journal(session, cycle_id)?;
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts))
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         Ok(journal) => journal,
         Err(StoreError::Damaged(why)) => {
@@ -66,7 +66,7 @@ pub(crate) async fn run(
             let giving_up = GivingUp::without_blame(format!("its journal can't be read ({why})"));
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         Err(error) => return Err(error.into()),
     };
@@ -82,7 +82,7 @@ pub(crate) async fn run(
         finish::report_parked_branch(session, repo, &branch, row.cycle.chat, &explain_parking(repo)?)?;
         return finish::conclude_cycle(session, repo, &state, cycle_id, commit, &plan_file)
             .await
-            .map(|()| Next::Others);
+            .map(|()| Next::Continue);
     }
     let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.inbox().is_dropped(&state.open)?;
     // Earlier answers stay valid, so the changes they mention must be committed.
@@ -91,7 +91,7 @@ pub(crate) async fn run(
     if is_dropped && !has_answered {
         return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::Dropped)
             .await
-            .map(|()| Next::Others);
+            .map(|()| Next::Continue);
     }
     let lineup = observe::read_model_state(&session.store, session.context)?;
     let model = choose_model(&lineup, &row);
@@ -101,12 +101,12 @@ pub(crate) async fn run(
         (Uptake::Conclude, Some(commit)) => {
             return finish::conclude_cycle(session, repo, &state, cycle_id, commit, &plan_file)
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         (Uptake::GiveUp(giving_up), _) if !is_dropped => {
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         (uptake, _) => uptake == Uptake::Publish,
     };
@@ -116,7 +116,7 @@ pub(crate) async fn run(
         let asking = row.cycle.chat.map(|chat| (chat, row.cycle.thread_id));
         fallback::say_unusable(session, asking, state.open.first().copied(), &why)?;
         session.remove_cycle_from_lock();
-        return sync::deliver(session).await.map(|()| Next::Others);
+        return sync::deliver(session).await.map(|()| Next::Continue);
     }
     // fault: going-takes-longer-anybody
     session.store.cycles_mut().resume_cycle(cycle_id)?;
@@ -127,7 +127,7 @@ pub(crate) async fn run(
         let staged = session.store.journal().list_staged_files(cycle_id)?;
         return finish::run(session, repo, Ending { staged, ..Ending::new(row.cycle, state, plan_file, account) })
             .await
-            .map(|()| Next::Others);
+            .map(|()| Next::Continue);
     }
     let messages = session.store.inbox().list_queued_messages()?;
     let mut world = prepare::build_world(session, repo, &row.cycle, &lineup, (&messages, &state.open), &mut account)?;
@@ -136,7 +136,7 @@ pub(crate) async fn run(
     let exec = session.build_exec(&world);
     let live = Live::new(row.cycle, state, world, plan_file, account, exec);
     if is_dropped {
-        return Box::pin(live::complete_cycle(session, repo, live)).await.map(|()| Next::Others);
+        return Box::pin(live::complete_cycle(session, repo, live)).await.map(|()| Next::Continue);
     }
     live::drive_cycle(session, repo, live).await
 }

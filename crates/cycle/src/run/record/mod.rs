@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Runs a journalled call, and journals its result.
-pub(crate) async fn carry_out(
+pub(crate) async fn execute_call(
     session: &mut Session<'_>,
     live: &mut Live,
     registry: &Registry,

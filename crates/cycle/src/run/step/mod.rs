@@ -46,14 +46,14 @@ pub(crate) enum Driven {
     /// A background job lets a message go first.
     GivesWay,
     /// Another model has taken over, with its own tools and limits.
-    Handed,
+    FellBack,
 }
 
 /// Runs the machine until it is finished or interrupted.
 pub(crate) async fn drive(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
     let driven = loop {
         match run_step(session, live).await {
-            Ok(Driven::Handed) => {}
+            Ok(Driven::FellBack) => {}
             driven => break driven,
         }
     };
@@ -86,7 +86,7 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
             Step::Ask if should_give_way(session, live)? => return Ok(Driven::GivesWay),
             Step::Ask if live.cycle.model != session.context.model.name() || fallback::is_outgrown(session, live)? => {
                 fallback::restart_conversation(session, live)?;
-                return Ok(Driven::Handed);
+                return Ok(Driven::FellBack);
             }
             Step::Ask => {
                 if let AskEnd::TooLong(why) = turn::ask_model(session, live).await?
@@ -184,7 +184,7 @@ async fn run_call(
 ) -> Result<(), Halt> {
     entries.push(build_call_entry(live, registry, request));
     record::record_all(session, live, &entries, &[])?;
-    record::carry_out(session, live, registry, request).await
+    record::execute_call(session, live, registry, request).await
 }
 
 /// Sends a text as the answer to the open messages.

@@ -240,7 +240,7 @@ fn a_rule_that_was_made_after_a_yes_counts_before_it() {
         assert_eq!(env.once()["outcome"], "worked");
         let (told, is_error) = results(&last(&claude)).remove(0);
         assert!(
-            is_error && told.contains("by now the policy doesn't allow it: Your rule in policy.toml, line 1"),
+            is_error && told.contains("but the policy no longer allows it: Your rule in policy.toml, line 1"),
             "{told}"
         );
         let called = env.steps("called").len();

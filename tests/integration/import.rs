@@ -515,7 +515,7 @@ fn an_archive_that_was_made_to_do_harm_is_refused_as_a_whole() {
         assert_eq!((head(&env), env.git(&["status", "--porcelain"])), (before.clone(), String::new()));
     };
     for name in ["../evil.md", "a/../../evil.md", "..\\evil.md", "C:\\..\\evil.md"] {
-        refused(&zipped(&env, "evil.zip", &[("fine.md", b"fine"), (name, b"x")]), "outside of its folder");
+        refused(&zipped(&env, "evil.zip", &[("fine.md", b"fine"), (name, b"x")]), "outside its folder");
     }
     let zeros = vec![b' '; 8 << 20];
     refused(&zipped(&env, "bomb.zip", &[("bomb.md", &zeros)]), "200 times its length");

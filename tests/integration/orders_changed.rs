@@ -173,7 +173,7 @@ fn what_its_person_changed_meanwhile_makes_the_yes_void() {
     claude.expect(Reply::text("It has changed; I left it.")).expect(Reply::text(""));
     env.once();
     let told = results(&claude.requests()[2]).remove(0);
-    assert!(told.1 && told.0.contains("says something else by now"), "{told:?}");
+    assert!(told.1 && told.0.contains("A file has changed"), "{told:?}");
     assert!(
         env.memory("claude.md").ends_with("Always say please.\n") && !env.memory("claude.md").contains("two sentences")
     );
@@ -188,7 +188,7 @@ fn a_no_leaves_nothing_behind_and_one_proposal_waits_at_a_time() {
     claude.expect(Reply::tools(vec![Block::tool("t2", "propose_change", brief())])).expect(Reply::text("Later."));
     env.wake(&["--once", "--say", "from now on be brief"]).ok();
     let told = results(&last(&claude)).remove(0);
-    assert!(told.1 && told.0.contains("one at a time"), "{told:?}");
+    assert!(told.1 && told.0.contains("only one can wait"), "{told:?}");
     claude.expect(Reply::text("Then not."));
     env.wake(&["approvals", "deny", "1"]).ok();
     assert_eq!((branches(&env).as_str(), env.memory("claude.md").contains("two sentences")), ("", false));

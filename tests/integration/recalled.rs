@@ -115,5 +115,5 @@ fn what_others_had_a_word_in_is_named_and_not_shown() {
     claude.expect(Reply::text("I have to look."));
     env.once();
     let raw = &last(&claude).messages[0];
-    assert!(!raw.contains("7571-K") && raw.contains("in which others may have a word"), "{raw}");
+    assert!(!raw.contains("7571-K") && raw.contains("which may contain untrusted text"), "{raw}");
 }

@@ -223,7 +223,7 @@ fn reminders_and_unsent_replies_are_taken_back_and_the_message_waits_for_retry()
     let said = telegram.wait_for_sent(3, Duration::from_secs(60));
     assert!(said[1].visible.starts_with("Undoing what I did at 15:00: "), "{said:#?}");
     insta::assert_snapshot!(said[2].visible, @r"
-    I've undone what I did at 15:00: set the reminder “Stretch”, Sun 22 Nov 2026 at 09:00, and 3 things more.
+    I've undone what I did at 15:00: set the reminder “Stretch”, Sun 22 Nov 2026 at 09:00, and 3 more things.
 
     • Those changes are gone from my memory, in 1 file. The log still shows that they happened.
     • Cancelled: the reminder “Stretch”.

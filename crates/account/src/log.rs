@@ -18,8 +18,8 @@ use super::story::AskedMessage;
 const MAX_SEARCHED: usize = 10_000;
 /// The maximum number of wakes in the first chunk of messages read.
 const FIRST_CHUNK: usize = 500;
-/// The growth of each further chunk. For old wakes, each chunk scans all messages.
-const CHUNK_GROWS: usize = 4;
+/// The factor by which each chunk is larger than the one before. For old wakes, each chunk scans all messages.
+const CHUNK_GROWTH: usize = 4;
 /// The number of shown characters of a commit's id.
 const ID_CHARS: usize = 8;
 /// The number of quoted characters of a request.
@@ -49,7 +49,7 @@ pub struct LogLine {
     pub commit: Option<String>,
     /// The time of the commit, or the start of a wake without a commit.
     pub at: Option<DateTime<Utc>>,
-    /// The id of the wake; `None` for a person, or for the program outside of a wake.
+    /// The id of the wake; `None` for a person, or for the program outside a wake.
     pub wake_id: Option<String>,
     /// The author of the commit.
     pub author: Option<String>,
@@ -78,16 +78,16 @@ pub enum LogError {
 }
 
 /// A function that prepares texts for display by masking secrets.
-pub type Shown<'a> = &'a dyn Fn(&str) -> String;
+pub type MaskText<'a> = &'a dyn Fn(&str) -> String;
 
 /// The lines of wakes alone, newest first. `subject` returns the first line of a commit's message.
 pub fn list_wakes(
     store: &Store,
     query: LogQuery<'_>,
     subject: impl Fn(&str) -> Option<String>,
-    shown: Shown<'_>,
+    shown: MaskText<'_>,
 ) -> Result<Vec<LogLine>, StoreError> {
-    let rows = store.history().cycles_since(query.since, query.chat, search_limit(query))?;
+    let rows = store.history().cycles_since(query.since, query.chat, compute_search_limit(query))?;
     select_lines(
         store,
         query,
@@ -108,25 +108,25 @@ pub fn list_wakes_and_commits(
     store: Option<&Store>,
     repo: &Repo,
     query: LogQuery<'_>,
-    shown: Shown<'_>,
+    shown: MaskText<'_>,
 ) -> Result<Vec<LogLine>, LogError> {
-    let commits = repo.history().list_commits(search_limit(query))?;
+    let commits = repo.history().list_commits(compute_search_limit(query))?;
     let rows = match store {
-        Some(store) => store.history().cycles_since(query.since, query.chat, search_limit(query))?,
+        Some(store) => store.history().cycles_since(query.since, query.chat, compute_search_limit(query))?,
         None => Vec::new(),
     };
     let mut rows: BTreeMap<String, CycleRow> = rows.into_iter().map(|row| (row.cycle.id.clone(), row)).collect();
     let mut merged = Vec::new();
     let committed: BTreeSet<&str> = commits.iter().filter_map(|commit| commit.wake_id.as_deref()).collect();
-    let mut others: Vec<CycleRow> =
+    let mut uncommitted: Vec<CycleRow> =
         rows.values().filter(|row| !committed.contains(row.cycle.id.as_str())).cloned().collect();
-    others.sort_by(|a, b| (b.started_at, &b.cycle.id).cmp(&(a.started_at, &a.cycle.id)));
-    let mut others = others.into_iter().peekable();
+    uncommitted.sort_by(|a, b| (b.started_at, &b.cycle.id).cmp(&(a.started_at, &a.cycle.id)));
+    let mut uncommitted = uncommitted.into_iter().peekable();
     for commit in &commits {
         if query.since.is_some_and(|since| commit.at < since) {
             continue;
         }
-        while let Some(other) = others.next_if(|other| other.started_at.is_some_and(|at| at > commit.at)) {
+        while let Some(other) = uncommitted.next_if(|other| other.started_at.is_some_and(|at| at > commit.at)) {
             merged.push(Candidate { line: LogLine::from_row(&other, shown), row: Some(other) });
         }
         let row = match (commit.wake_id.as_deref(), store) {
@@ -139,7 +139,7 @@ pub fn list_wakes_and_commits(
             merged.push(Candidate { line: LogLine::from_commit(commit, row.as_ref(), shown), row });
         }
     }
-    merged.extend(others.map(|other| Candidate { line: LogLine::from_row(&other, shown), row: Some(other) }));
+    merged.extend(uncommitted.map(|other| Candidate { line: LogLine::from_row(&other, shown), row: Some(other) }));
     match store {
         Some(store) => Ok(select_lines(store, query, &merged, |candidate| candidate.line.clone(), shown)?),
         None => {
@@ -149,9 +149,9 @@ pub fn list_wakes_and_commits(
     }
 }
 
-fn search_limit(query: LogQuery<'_>) -> usize {
-    let is_chosen = query.chat.is_some() || query.since.is_some() || query.grep.is_some();
-    if is_chosen { MAX_SEARCHED } else { query.skip.saturating_add(query.lines).min(MAX_SEARCHED) }
+fn compute_search_limit(query: LogQuery<'_>) -> usize {
+    let is_filtered = query.chat.is_some() || query.since.is_some() || query.grep.is_some();
+    if is_filtered { MAX_SEARCHED } else { query.skip.saturating_add(query.lines).min(MAX_SEARCHED) }
 }
 
 /// A line with its wake.
@@ -161,29 +161,29 @@ struct Candidate {
 }
 
 /// Access to a wake's row, if present.
-trait OfWake {
+trait HasRow {
     fn row(&self) -> Option<&CycleRow>;
 }
 
-impl OfWake for Candidate {
+impl HasRow for Candidate {
     fn row(&self) -> Option<&CycleRow> {
         self.row.as_ref()
     }
 }
 
-impl OfWake for CycleRow {
+impl HasRow for CycleRow {
     fn row(&self) -> Option<&CycleRow> {
         Some(self)
     }
 }
 
 /// Selects the wanted lines and adds their messages. Messages are read in chunks, because mostly the first lines suffice.
-fn select_lines<T: OfWake>(
+fn select_lines<T: HasRow>(
     store: &Store,
     query: LogQuery<'_>,
     candidates: &[T],
     line: impl Fn(&T) -> LogLine,
-    shown: Shown<'_>,
+    shown: MaskText<'_>,
 ) -> Result<Vec<LogLine>, StoreError> {
     let mut lines = Vec::new();
     // Without a text filter each candidate is a line, so skipped ones need no reading.
@@ -192,7 +192,7 @@ fn select_lines<T: OfWake>(
     let mut read_at_once = query.lines.clamp(1, FIRST_CHUNK);
     while !left.is_empty() {
         let (chunk, rest) = left.split_at(read_at_once.min(left.len()));
-        (left, read_at_once) = (rest, read_at_once.saturating_mul(CHUNK_GROWS));
+        (left, read_at_once) = (rest, read_at_once.saturating_mul(CHUNK_GROWTH));
         let ids: Vec<String> = chunk.iter().filter_map(|one| one.row().map(|row| row.cycle.id.clone())).collect();
         let mut asked: BTreeMap<String, Vec<Incoming>> = store.history().list_cycle_messages(&ids)?;
         for one in chunk {
@@ -219,7 +219,7 @@ fn select_lines<T: OfWake>(
 }
 
 impl LogLine {
-    fn from_row(row: &CycleRow, shown: Shown<'_>) -> Self {
+    fn from_row(row: &CycleRow, shown: MaskText<'_>) -> Self {
         Self {
             commit: row.commit_id.clone(),
             at: row.started_at,
@@ -233,7 +233,7 @@ impl LogLine {
         }
     }
 
-    fn from_commit(commit: &Commit, row: Option<&CycleRow>, shown: Shown<'_>) -> Self {
+    fn from_commit(commit: &Commit, row: Option<&CycleRow>, shown: MaskText<'_>) -> Self {
         Self {
             commit: Some(commit.id.to_string()),
             at: Some(commit.at),
@@ -262,7 +262,7 @@ impl LogLine {
             "{id}  {}  {who}  {}{}{}",
             self.format_time(now, tz),
             one_line(&self.subject),
-            self.how_it_stands(),
+            self.describe_state(),
             self.quote_request()
         )
     }
@@ -272,7 +272,7 @@ impl LogLine {
         let did = self.subject.strip_prefix("Wake: ").unwrap_or(&self.subject);
         let id = self.short_id().map(|id| format!(" ({id})")).unwrap_or_default();
         let did = truncate_text(&one_line(did), MAX_CHAT_CHARS);
-        format!("- {}: {did}{id}{}{}", self.format_time(now, tz), self.how_it_stands(), self.quote_request())
+        format!("- {}: {did}{id}{}{}", self.format_time(now, tz), self.describe_state(), self.quote_request())
     }
 
     fn format_time(&self, now: DateTime<Utc>, tz: Tz) -> String {
@@ -283,13 +283,13 @@ impl LogLine {
         self.commit.as_deref().map(|id| id.chars().take(ID_CHARS).collect())
     }
 
-    fn how_it_stands(&self) -> &'static str {
+    fn describe_state(&self) -> &'static str {
         let is = |state: CycleState| self.state == Some(state.as_str());
         match self.undone {
             Some(true) => ", undone",
             Some(false) => ", to be undone",
             None if is(CycleState::Running) => ", under way",
-            None if is(CycleState::Waiting) || is(CycleState::Parked) => ", waits",
+            None if is(CycleState::Waiting) || is(CycleState::Parked) => ", waiting",
             None if is(CycleState::Failed) => ", failed",
             None if is(CycleState::Abandoned) => ", given up",
             None => "",
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_chosen_by_words_of_what_was_done_and_of_what_was_asked() {
+    fn a_filter_matches_words_of_the_subject_and_of_the_request() {
         let line = LogLine {
             asked: vec![asked("Wo ist der Schlüssel?", None)],
             ..line(CycleState::Done, None, "Answered 1 message")

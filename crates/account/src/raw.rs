@@ -17,13 +17,13 @@ pub fn render_requests(row: &CycleRow, journal: &[JournalLine], redactor: &Redac
         Entry::Handed { from, .. } => Some(from.as_str()),
         _ => None,
     });
-    let fixed = fixed_part(first.unwrap_or(&row.cycle.model), &row.cycle.system, &row.cycle.tools);
+    let fixed = render_fixed_part(first.unwrap_or(&row.cycle.model), &row.cycle.system, &row.cycle.tools);
     let messages = entries.into_iter().flat_map(|entry| match entry {
         Entry::Said { raw, .. } => vec![raw.clone()],
         Entry::Turn { content, .. } => assistant_message(content).into_iter().collect(),
         Entry::Folded { raw, .. } => vec![FOLDED.to_owned(), raw.clone()],
         Entry::Handed { model, system, tools, raw, .. } => {
-            vec![HANDED.to_owned(), fixed_part(model, system, tools), raw.clone()]
+            vec![HANDED.to_owned(), render_fixed_part(model, system, tools), raw.clone()]
         }
         _ => Vec::new(),
     });
@@ -36,7 +36,7 @@ const FOLDED: &str = r#"{"folded":"a new conversation begins"}"#;
 /// Marks a new conversation with another model. Later requests contain none of the lines above, not even the fixed part.
 const HANDED: &str = r#"{"handed":"another model goes on in a new conversation"}"#;
 
-fn fixed_part(model: &str, system: &str, tools: &str) -> String {
+fn render_fixed_part(model: &str, system: &str, tools: &str) -> String {
     let name = serde_json::Value::from(model);
     format!(r#"{{"model":{name},"system":{system},"tools":{tools}}}"#)
 }

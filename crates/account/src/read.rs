@@ -61,7 +61,7 @@ pub fn load_story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<
             spent: sum_spent(&requests),
             reserved_usd: requests.iter().filter(|paid| paid.is_reserved).map(|paid| paid.spent.cost_usd).sum(),
         };
-        let mut folding = StoryFold {
+        let mut builder = StoryBuilder {
             masked: &masked,
             approvals: store.history().list_cycle_approvals(id)?,
             requests,
@@ -69,10 +69,10 @@ pub fn load_story(store: &Store, redactor: &Redactor, row: &CycleRow) -> Result<
         };
         for line in journal {
             if let Some(entry) = line.entry {
-                folding.fold_entry(&mut story, line.at, entry);
+                builder.add_entry(&mut story, line.at, entry);
             }
         }
-        if let Some(at) = folding.asked_at.take() {
+        if let Some(at) = builder.asked_at.take() {
             story.steps.push(StoryStep::Asking { at });
         }
         Ok(story)
@@ -89,7 +89,7 @@ pub(super) fn sum_spent<'a>(requests: impl IntoIterator<Item = &'a PaidRequest>)
     all
 }
 
-struct StoryFold<'a> {
+struct StoryBuilder<'a> {
     masked: &'a dyn Fn(&str) -> String,
     approvals: Vec<Approval>,
     /// The paid requests that no turn has matched yet.
@@ -98,8 +98,8 @@ struct StoryFold<'a> {
     asked_at: Option<Option<DateTime<Utc>>>,
 }
 
-impl StoryFold<'_> {
-    fn fold_entry(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, entry: Entry) {
+impl StoryBuilder<'_> {
+    fn add_entry(&mut self, story: &mut WakeStory, at: Option<DateTime<Utc>>, entry: Entry) {
         match entry {
             Entry::Said { messages, taint, .. } => {
                 let is_opening = !story.steps.iter().any(|step| matches!(step, StoryStep::Turn(_)));

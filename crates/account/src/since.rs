@@ -1,4 +1,4 @@
-//! Past moments in a person's words: a day, or a time ago. Does no I/O.
+//! Past moments in a person's words: a day, or how long ago. Does no I/O.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 

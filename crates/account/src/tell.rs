@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_rarely_happens_in_a_cycle_is_told() {
+    fn rare_events_of_a_cycle_are_rendered() {
         let decided = |is_approved| CallDecision { is_approved, by: None, at: at(9), why: String::new() };
         let limit =
             |decided| StoryStep::Limit { at: at(4), reasons: vec!["50 rounds are my limit.".to_owned()], decided };
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_a_turn_ends_has_its_words() {
+    fn each_end_of_a_turn_is_described() {
         let ended = |stop| {
             let turn = StoryTurn {
                 number: 1,

@@ -26,7 +26,7 @@ pub(super) enum EnvLine<'a> {
     /// A blank line or a comment.
     Nothing,
     /// A setting, `NAME=value`.
-    Said(&'a str, &'a str),
+    Setting(&'a str, &'a str),
     /// An invalid line.
     Unreadable,
 }

@@ -75,7 +75,7 @@ pub trait Screen {
 
 impl Context<'_> {
     /// Returns the owner's private chat while no terminal has a reader. `None` without such a chat.
-    pub(crate) fn instead_of_terminal(&self) -> Option<ChatRef> {
+    pub(crate) fn find_terminal_fallback(&self) -> Option<ChatRef> {
         let has_chat = matches!(self.terminal, Terminal::Unwatched) && self.channel.is_some();
         Some(self.config.owner_chat).filter(|owner| has_chat && owner.person_id().is_some())
     }

@@ -88,10 +88,10 @@ pub(crate) struct SyncState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Next {
-    /// Other cycles may run: this one is done, or its obstacle was its own.
-    Others,
+    /// Other cycles may run: this one is done, or only it was obstructed.
+    Continue,
     /// No cycle may run: the obstacle would stop each of them.
-    Nobody,
+    Stop,
 }
 
 /// The reason for leaving a step early. Either variant leaves all steps at once through `?`.
@@ -413,7 +413,7 @@ impl<'a> Session<'a> {
 
     /// Removes the cycle from the lock file, so that a later failure isn't blamed on the cycle and the progress display ends with the
     /// answer. An error is only logged: a full disk must not prevent delivery.
-    pub(crate) fn lay_down(&mut self) {
+    pub(crate) fn remove_cycle_from_lock(&mut self) {
         let (me, now) = (self.me.clone(), self.now());
         if let Err(error) = self.lock.write_holder(&me, now, wake_lock::LockedWork::default()) {
             tracing::warn!(%error, "the lock file still names a cycle that is over");
@@ -442,13 +442,13 @@ impl<'a> Session<'a> {
 
     /// Drops a cycle before its start, because the bot changed one of its messages meanwhile (an edit, another picture of an album). The
     /// next look sees the new version.
-    pub(crate) fn leave_unbegun(
+    pub(crate) fn drop_unstarted_cycle(
         &mut self,
         plan_file: &PlanFile,
         (cycle_id, n_reasons): (Option<String>, usize),
     ) -> Result<(), WakeError> {
-        tracing::info!("a message changed before it was taken up; it is looked at once more");
-        self.lay_down();
+        tracing::info!("a message changed before its cycle began; the next look reads it again");
+        self.remove_cycle_from_lock();
         self.report.cycle_id = cycle_id;
         self.report.reasons.truncate(n_reasons);
         self.remove_plan_file(plan_file);

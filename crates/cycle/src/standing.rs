@@ -54,7 +54,7 @@ pub fn find_command(tool: &str, arguments: &str) -> Option<String> {
 }
 
 /// Returns `true` if a call of the shell tool has write access to folders, or network access.
-pub fn is_given_something(tool: &str, arguments: &str, rules: &Rules) -> bool {
+pub fn has_access(tool: &str, arguments: &str, rules: &Rules) -> bool {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     let (text, wanted) = extract_command(&arguments);
     tool == SHELL && !rules.limit_access(text, wanted).is_none()

@@ -92,14 +92,14 @@ pub fn build_copy_path(path: &Path, now: DateTime<Utc>) -> PathBuf {
 pub fn list_saved_copies(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!("{name}.{SAVED}-");
-    let is_whole = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    let is_nonempty = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.len() > 0);
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.strip_prefix(&prefix).is_some_and(|time| time.chars().all(|c| c.is_ascii_alphanumeric()))
     };
     let entries = fs::read_dir(path.parent().unwrap_or(Path::new("."))).into_iter().flatten().flatten();
     let mut saved: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| is_ours(path) && is_whole(path)).collect();
+        entries.map(|entry| entry.path()).filter(|path| is_ours(path) && is_nonempty(path)).collect();
     saved.sort();
     saved
 }

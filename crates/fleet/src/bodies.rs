@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 
 use reveille_base::types::AssistantName;
 
-/// The most updates of one assistant at a time. Telegram is told to send one.
+/// The maximum number of updates of one assistant at a time. Telegram is told to send one.
 const MAX_EACH: usize = 2;
-/// The most updates at a time in total, fewer than the server's limit of requests, so that a new request can always be read.
+/// The maximum number of updates at a time in total, fewer than the server's limit of requests, so that a new request can always be read.
 const MAX_OPEN: usize = 24;
 
 /// The updates being received.

@@ -12,10 +12,10 @@ use std::{
 const FIRST: Duration = Duration::from_secs(1);
 /// The maximum time that a turn holds its place, so that one that computes for hours doesn't block the others.
 const MAX_HELD: Duration = Duration::from_secs(30);
-/// The divisor of the time since the last measurement: a turn that computed for less than this fraction of it was waiting.
+/// A turn was waiting if it computed for less than the time since the last measurement, divided by this.
 const COMPUTING_DIVISOR: u32 = 10;
-/// The most turns that run beyond the number of places. Each needs memory for a wake and for its tools' programs.
-const MAX_BESIDE: usize = 64;
+/// How many more turns than places may run. Each needs memory for a wake and for its tools' programs.
+const MAX_EXTRA: usize = 64;
 
 /// The place of a turn.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl HeldPlace {
 /// Returns `true` if one more turn may begin. `slots` is the number of places, and `held` of the `running` turns hold one.
 pub(super) fn has_room(slots: NonZeroU32, held: usize, running: usize) -> bool {
     let slots = usize::try_from(slots.get()).unwrap_or(usize::MAX);
-    held < slots && running < slots.saturating_add(MAX_BESIDE)
+    held < slots && running < slots.saturating_add(MAX_EXTRA)
 }
 
 #[cfg(test)]

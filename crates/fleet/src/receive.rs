@@ -134,7 +134,7 @@ impl Receiver {
 
 /// Answers so that Telegram tries again later.
 fn answer_unavailable(name: &AssistantName, error: &dyn std::fmt::Display) -> StatusCode {
-    tracing::warn!(assistant = name.as_str(), %error, "an update couldn't be kept; Telegram will send it again");
+    tracing::warn!(assistant = name.as_str(), %error, "an update couldn't be stored; Telegram will send it again");
     StatusCode::SERVICE_UNAVAILABLE
 }
 

@@ -47,7 +47,7 @@ pub(super) struct TurnBox {
 
 /// The work left after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TurnLeft {
+pub(super) struct RemainingWork {
     /// The names of the things due now.
     pub(super) due: Vec<String>,
     /// The next known due time.
@@ -76,12 +76,12 @@ impl TurnBox {
         match process::run(&probe) {
             Ok(output) if output.status.success() => {
                 if !output.stderr.is_empty() {
-                    tracing::warn!(said = %last_line(&output.stderr), "the boxes of this fleet are less tight than they could be");
+                    tracing::warn!(said = %find_last_line(&output.stderr), "the boxes of this fleet are less tight than they could be");
                 }
                 Ok(boxes)
             }
             Ok(output) => {
-                Err(FleetError::NoBox(format!("No sandbox can be set up here: {}", last_line(&output.stderr))))
+                Err(FleetError::NoBox(format!("No sandbox can be set up here: {}", find_last_line(&output.stderr))))
             }
             Err(error) => Err(FleetError::NoBox(format!("No sandbox can be set up here: {error}"))),
         }
@@ -93,7 +93,7 @@ impl TurnBox {
         fleet: &Fleet,
         name: &AssistantName,
         report_start: &dyn Fn(u32),
-    ) -> Result<TurnLeft, String> {
+    ) -> Result<RemainingWork, String> {
         let has_updates = !Inbox::at_path(fleet.workspace(name).join("inbox")).is_empty();
         let (program, arguments): (_, &[&str]) =
             if has_updates { ("bot", &["turn"]) } else { ("wake", &["--once", "--turn", "--reason", "fleet"]) };
@@ -101,12 +101,12 @@ impl TurnBox {
             process::run_with_start_hook(&self.build_command(fleet, name, program, arguments), report_start)
                 .map_err(|error| error.to_string())?;
         if !status.success() {
-            return Err(format!("{} ({})", last_line(&stderr), process::describe_exit(status)));
+            return Err(format!("{} ({})", find_last_line(&stderr), process::describe_exit(status)));
         }
         let printed = stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap_or_default();
         let Printed { due, next_at } =
             serde_json::from_slice(printed).map_err(|_| "the turn didn't say what is left".to_owned())?;
-        Ok(TurnLeft { due, next_at: next_at.as_deref().and_then(parse_time) })
+        Ok(RemainingWork { due, next_at: next_at.as_deref().and_then(parse_time) })
     }
 
     /// Runs one of our programs in an assistant's box and waits for its end.
@@ -177,7 +177,7 @@ impl TurnBox {
     }
 }
 
-fn last_line(bytes: &[u8]) -> String {
+fn find_last_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
     // The text may come from inside the box.

@@ -19,7 +19,7 @@ use reveille_store::{FleetRegistry, StoreError, TurnClaim, TurnEnd, compute_retr
 use super::{
     Fleet, FleetError,
     place::{HeldPlace, has_room},
-    turn::{TurnBox, TurnLeft},
+    turn::{RemainingWork, TurnBox},
 };
 
 /// How long a claim lasts unless renewed, and thus how long an assistant waits if its worker is killed.
@@ -68,7 +68,7 @@ enum TurnNews {
     /// The turn has started, as this process.
     Started(AssistantName, u32),
     /// The turn is over.
-    Ended(AssistantName, Result<TurnLeft, String>),
+    Ended(AssistantName, Result<RemainingWork, String>),
 }
 
 /// Starts a thread that runs an assistant's turn and reports on it.
@@ -150,7 +150,7 @@ impl Worker<'_> {
                         return Ok(self.turns);
                     }
                     if !std::mem::replace(&mut is_in_trouble, true) {
-                        tracing::warn!(%error, "the list of assistants can't be used; it is tried again each second");
+                        tracing::warn!(%error, "the list of assistants can't be used; retrying each second");
                     }
                     thread::sleep(TRY_AGAIN_AFTER);
                     self.reopen_registry();
@@ -213,7 +213,7 @@ impl Worker<'_> {
     }
 
     /// Decides when an assistant gets its next turn, from the result of the last.
-    fn decide_turn_end(&mut self, claim: &TurnClaim, result: Result<TurnLeft, String>) -> TurnEnd {
+    fn decide_turn_end(&mut self, claim: &TurnClaim, result: Result<RemainingWork, String>) -> TurnEnd {
         let now = self.now();
         match result {
             Ok(turn) => {
@@ -228,7 +228,7 @@ impl Worker<'_> {
                 TurnEnd { due_at, trouble: None }
             }
             Err(why) => {
-                tracing::warn!(assistant = claim.name.as_str(), why, "a turn failed; it is tried again later");
+                tracing::warn!(assistant = claim.name.as_str(), why, "a turn failed; the worker will retry it later");
                 TurnEnd { due_at: now + compute_retry_wait(claim.failures.saturating_add(1)), trouble: Some(why) }
             }
         }

@@ -7,7 +7,7 @@ use chrono::NaiveDateTime;
 use reveille_base::words::{format_count, one_line, quote_for_shell, truncate_text};
 use reveille_config::OldSetting;
 
-use super::{ImportKind, found::ImportLeftOut};
+use super::{ImportKind, found::SkippedItem};
 
 /// The maximum number of skipped items named per reason.
 const MAX_NAMED: usize = 3;
@@ -105,9 +105,9 @@ impl ImportAccount {
     }
 
     /// Groups the skipped items by reason.
-    pub(super) fn group_left_out(&mut self, left_out: Vec<ImportLeftOut>) {
+    pub(super) fn group_left_out(&mut self, left_out: Vec<SkippedItem>) {
         let mut by_reason: BTreeMap<&'static str, (usize, Vec<String>)> = BTreeMap::new();
-        for ImportLeftOut { what, why, times } in left_out {
+        for SkippedItem { what, why, times } in left_out {
             let (count, named) = by_reason.entry(why).or_default();
             *count += times;
             let name = truncate_text(&one_line(&what), MAX_NAME_CHARS);

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_boxes_is_noticed() {
+    fn content_besides_checkboxes_is_noticed() {
         for (text, has_more) in [
             ("# Tasks\n\n- [ ] Paint\n  - [x] Oil\n", false),
             ("- [ ] Paint\n  with a brush", true),

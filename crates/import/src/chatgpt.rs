@@ -18,7 +18,7 @@ use super::{
     repair::parse_json,
     source::ImportSource,
     stores::{find_list, find_text, find_time},
-    thread::{ThreadNode, shown_branch},
+    thread::{ThreadNode, find_shown_branch},
 };
 
 const PICTURES: &str = "pictures, sound and files of conversations";
@@ -58,7 +58,7 @@ fn read_one(conversation: &Value, found: &mut FoundContent) -> Option<ExportedCo
         }
     };
     let mut read = ImportedConversation { title, said: Vec::new() };
-    let branch = shown_branch(&build_thread(&nodes), conversation.get("current_node").and_then(Value::as_str));
+    let branch = find_shown_branch(&build_thread(&nodes), conversation.get("current_node").and_then(Value::as_str));
     let messages: Vec<_> =
         nodes.iter().map(|(_, node)| read_message(node.get("message").unwrap_or(&Value::Null))).collect();
     let mut is_shown = vec![false; nodes.len()];
@@ -169,7 +169,7 @@ fn read_texts(content: &Value) -> (Vec<String>, usize) {
     (texts, others)
 }
 
-/// Returns the document an answer wrote beside the conversation, or its replacement text.
+/// Returns the canvas that an answer wrote: a document beside the conversation, or the text that replaces one.
 fn read_canvas(content: &Value) -> Vec<String> {
     let (texts, _) = read_texts(content);
     let Some(call) = texts.first().and_then(|text| parse_json(text.as_bytes())) else { return Vec::new() };
@@ -196,7 +196,7 @@ mod tests {
         found.left_out.iter().flat_map(|left| std::iter::repeat_n(left.why, left.times)).collect()
     }
 
-    /// What is kept of a conversation, as `who: words` joined by ` | `, and the reasons for what isn't.
+    /// The imported messages of a conversation, as `who: words` joined by ` | `, and the reasons for skipped content.
     fn taken(conversation: &Value) -> (String, Vec<&'static str>) {
         let mut found = FoundContent::default();
         let read = read_one(conversation, &mut found);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_comes_and_all_else_is_named() {
+    fn messages_are_imported_and_all_else_is_reported() {
         let picture = json!({"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1"});
         let one = |node: Value| json!({"title": "T", "mapping": {"a": node}, "current_node": "a"});
         let parts = |parts: Value| one(answer(&json!({"content_type": "multimodal_text", "parts": parts}), ""));
@@ -322,7 +322,7 @@ mod tests {
             ),
             ("a picture alone", parts(json!([picture])), "", vec![PICTURES, EMPTY]),
             (
-                "what was spoken",
+                "a spoken message",
                 parts(
                     json!([{"content_type": "audio_asset_pointer"}, {"content_type": "audio_transcription", "text": "one", "direction": "in"}]),
                 ),
@@ -348,7 +348,7 @@ mod tests {
                 vec![TOOL_CALLS, EMPTY],
             ),
             (
-                "and what came of it",
+                "the output of that code",
                 one(node("tool", &json!({"content_type": "execution_output", "text": "2"}), "")),
                 "",
                 vec![EMPTY],
@@ -381,7 +381,7 @@ mod tests {
                 vec![],
             ),
             (
-                "a report of a research",
+                "a research report",
                 one(with(
                     node("tool", &json!({"content_type": "text", "parts": [""]}), ""),
                     "/message/metadata",
@@ -437,7 +437,7 @@ mod tests {
             ("no tree", json!({"title": "x", "mapping": null}), "", vec![EMPTY]),
             ("a tree that is a list", json!({"title": "x", "mapping": []}), "", vec![NOT_UNDERSTOOD]),
             (
-                "what is shared, by name alone",
+                "a shared conversation that only has a name",
                 json!({"id": "1", "title": "x", "is_anonymous": true}),
                 "",
                 vec![NOT_UNDERSTOOD],
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_ten_thousand_messages_comes_whole() {
+    fn a_chain_of_ten_thousand_messages_is_imported_whole() {
         let nodes = (0..10_000).map(|n: usize| {
             (
                 format!("m{n}"),
@@ -463,7 +463,7 @@ mod tests {
     }
     proptest! {
         #[test]
-        fn every_message_of_a_chain_comes_whatever_stands_beside_its_words(
+        fn every_message_of_a_chain_is_imported_whatever_its_other_fields_hold(
             texts in prop::collection::vec("[a-z]{1,8}", 1..6),
             odd in prop::collection::vec(any_json(), 6),
         ) {

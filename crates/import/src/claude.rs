@@ -18,7 +18,7 @@ use super::{
     recognise::{ExportFiles, plain_stem},
     source::{ImportSource, SourceEntry, TOO_LARGE},
     stores::{find_list, find_text, find_time},
-    thread::{ThreadNode, shown_branch},
+    thread::{ThreadNode, find_shown_branch},
 };
 
 const FILES: &str = "files of conversations, which the export only lists";
@@ -107,7 +107,7 @@ fn read_conversation(conversation: &Value, found: &mut FoundContent) -> Option<E
     let current = find_text(conversation, &["current_leaf_message_uuid"]);
     let mut imported = ImportedConversation { title, said: Vec::new() };
     let mut is_shown = vec![false; messages.len()];
-    for at in shown_branch(&build_thread(messages), current) {
+    for at in find_shown_branch(&build_thread(messages), current) {
         let (Some(shown), Some(message)) = (is_shown.get_mut(at), messages.get(at)) else { continue };
         *shown = true;
         let words = read_words(message);
@@ -253,7 +253,7 @@ fn take_project(project: &Value, found: &mut FoundContent, taken: &mut TakenName
     if let Some(orders) = find_text(project, &["prompt_template"]) {
         let path = taken.reserve_path(format!("{folder}/instructions.md"));
         let text = format!("# {name}\n\n{orders}\n");
-        found.documents.push(FoundDocument { path, text, day: None, sort: DocumentKind::Orders });
+        found.documents.push(FoundDocument { path, text, day: None, kind: DocumentKind::Orders });
     }
     for document in find_list(project, &["docs"]) {
         let file = find_text(document, &["filename", "file_name"]).unwrap_or("document");
@@ -268,7 +268,7 @@ fn take_project(project: &Value, found: &mut FoundContent, taken: &mut TakenName
             path: taken.reserve_path(path),
             text,
             day: None,
-            sort: DocumentKind::Note,
+            kind: DocumentKind::Note,
         });
     }
     true
@@ -288,7 +288,7 @@ fn take_memories(memory: &Value, found: &mut FoundContent, taken: &mut TakenName
     if !text.trim().is_empty() {
         let text = format!("# What Claude had noted\n\n{}\n", text.trim());
         let path = taken.reserve_path("claude/memories.md".to_owned());
-        found.documents.push(FoundDocument { path, text, day: None, sort: DocumentKind::Note });
+        found.documents.push(FoundDocument { path, text, day: None, kind: DocumentKind::Note });
         return true;
     }
     ["conversations_memory", "memory", "project_memories"].iter().any(|name| fields.contains_key(*name))

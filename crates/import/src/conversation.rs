@@ -19,7 +19,7 @@ use super::{
 const ID_CHARS: usize = 12;
 /// The minimum number of distinct characters in such an id: made-up ids often begin alike.
 const MIN_ID_LETTERS: usize = 5;
-const TWICE: &str = "conversations that were there twice: only the longer one is imported";
+const TWICE: &str = "conversations that occurred twice: only the longer one is imported";
 
 /// The maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 120;
@@ -182,7 +182,7 @@ fn build_documents(
     }
     texts.push(text);
     let path = |part: usize| if part == 0 { format!("{stem}.md") } else { format!("{stem}-{}.md", part + 1) };
-    let document = |(part, text)| FoundDocument { path: path(part), text, day, sort: DocumentKind::Conversation };
+    let document = |(part, text)| FoundDocument { path: path(part), text, day, kind: DocumentKind::Conversation };
     texts.into_iter().enumerate().map(document).collect()
 }
 

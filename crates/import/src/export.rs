@@ -94,7 +94,7 @@ pub(super) fn visit_values(
     work: &mut dyn FnMut(&[u8], Option<&Value>),
 ) -> Result<Option<&'static str>, ImportError> {
     let end = source.with_reader(entry, MAX_CONVERSATIONS_BYTES, |reader| {
-        stores::each_element(reader, &mut |raw| match raw {
+        stores::visit_raw_elements(reader, &mut |raw| match raw {
             Some(raw) => work(raw, parse_json(raw).as_ref()),
             None => work(&[], None),
         })

@@ -24,7 +24,7 @@ pub struct FoundContent {
     /// The number of texts with a masked secret.
     pub masked: usize,
     /// The skipped items, which the person is shown with the reasons.
-    pub left_out: Vec<ImportLeftOut>,
+    pub left_out: Vec<SkippedItem>,
 }
 
 /// The kind of a document. The account of an import counts each kind separately.
@@ -50,7 +50,7 @@ pub struct FoundDocument {
     /// The day that the text is from, if known: if there are too many documents, the newest are imported.
     pub day: Option<NaiveDate>,
     /// The kind of document, for the account of the import.
-    pub sort: DocumentKind,
+    pub kind: DocumentKind,
 }
 
 /// A fact that the old assistant had noted.
@@ -86,7 +86,7 @@ pub struct FoundReminder {
 
 /// A skipped item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImportLeftOut {
+pub struct SkippedItem {
     /// The source's name for the item.
     pub what: String,
     /// The reason, with equal wording for equal reasons.
@@ -109,7 +109,7 @@ impl FoundContent {
     /// Adds a skipped item that occurred `times` times; does nothing for 0.
     pub(super) fn add_left_out(&mut self, what: impl Into<String>, why: &'static str, times: usize) {
         if times > 0 {
-            self.left_out.push(ImportLeftOut { what: what.into(), why, times });
+            self.left_out.push(SkippedItem { what: what.into(), why, times });
         }
     }
 

@@ -210,7 +210,7 @@ fn take_scheduled_task(source: &ImportSource, entry: &SourceEntry, found: &mut F
                 path: taken.reserve_path(path),
                 text,
                 day: None,
-                sort: DocumentKind::Orders,
+                kind: DocumentKind::Orders,
             });
         }
         Err(why) => found.leave_out(&entry.path, why),

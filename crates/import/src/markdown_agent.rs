@@ -128,13 +128,13 @@ fn take_tasks(text: &str, path: &str, found: &mut FoundContent) -> bool {
         if OVER.iter().any(|over| status.starts_with(over)) {
             found.leave_out(&task.title, DONE);
         } else {
-            found.tasks.push(as_task(task, path));
+            found.tasks.push(to_found_task(task, path));
         }
     }
     before == found.tasks.len() + found.left_out.len() && has_more
 }
 
-fn as_task(task: &Task, path: &str) -> FoundTask {
+fn to_found_task(task: &Task, path: &str) -> FoundTask {
     let others = task.keys.iter().filter(|key| !OWN_KEYS.contains(&key.name.to_lowercase().as_str()));
     let mut body: String = others.map(|key| format!("{}: {}\n", key.name, key.value)).collect();
     if !body.is_empty() && !task.body.is_empty() {

@@ -81,11 +81,11 @@ pub(super) fn add_document(text: &str, folder: &str, path: &str, found: &mut Fou
         return found.leave_out(path, EMPTY);
     }
     let Some(to) = names::to_document_path(folder, path) else { return found.leave_out(path, NO_NAME) };
-    let (path, text, sort) = (taken.reserve_path(to), break_comments(text), classify_document(path));
-    found.documents.push(FoundDocument { path, text, day: None, sort });
+    let (path, text, kind) = (taken.reserve_path(to), break_comments(text), classify_document(path));
+    found.documents.push(FoundDocument { path, text, day: None, kind });
 }
 
-/// Returns the sort of a document, by its path.
+/// Returns the kind of a document, by its path.
 fn classify_document(path: &str) -> DocumentKind {
     let lower = path.to_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);

@@ -23,14 +23,13 @@ use reveille_memory::{
 use super::{
     ImportKind,
     account::{ImportAccount, SetReminder},
-    found::{CUT_SHORT, DocumentKind, FoundContent, FoundDocument, FoundReminder, FoundTask, ImportLeftOut},
+    found::{CUT_SHORT, DocumentKind, FoundContent, FoundDocument, FoundReminder, FoundTask, SkippedItem},
 };
 
 /// The path of the record of earlier imports. It isn't Markdown, which hides it from searches.
 pub const RECORD: &str = "memory/imported/record.txt";
 /// The record's first line.
-const RECORD_HEAD: &str =
-    "What wake import took in, one a line: a hash, and what it was. It keeps anything from coming twice.";
+const RECORD_HEAD: &str = "What wake import has imported, one item per line: a hash and a description. It prevents a second import of the same.";
 /// The maximum number of documents per import. The next import takes the rest.
 const MAX_DOCUMENTS: usize = 5_000;
 /// The maximum total size of these documents, in bytes.
@@ -72,7 +71,7 @@ impl ImportPlan {
         let what = self.account.describe_counts();
         let updated = match self.account.updated {
             0 => String::new(),
-            updated => format!("\n\n{} went on since the last import.", format_count(updated, "document")),
+            updated => format!("\n\n{} continued since the last import.", format_count(updated, "document")),
         };
         let from = self.account.kind.map_or("", ImportKind::name);
         match what.as_str() {
@@ -155,14 +154,14 @@ pub(super) fn build_plan(
 struct PlanDraft {
     record: ImportRecord,
     plan: ImportPlan,
-    left_out: Vec<ImportLeftOut>,
+    left_out: Vec<SkippedItem>,
     now: DateTime<Utc>,
     tz: Tz,
 }
 
 impl PlanDraft {
     fn leave_out(&mut self, what: &str, why: &'static str) {
-        self.left_out.push(ImportLeftOut { what: what.to_owned(), why, times: 1 });
+        self.left_out.push(SkippedItem { what: what.to_owned(), why, times: 1 });
     }
 
     /// Returns a document's path, and the hash of the earlier import at that path. Only a continued conversation replaces another document.
@@ -175,7 +174,7 @@ impl PlanDraft {
             there.is_none_or(|there| hash(&there) != earlier_hash || document.text.starts_with(&there))
         };
         let may_replace = |place: &str, earlier_hash: &str| {
-            document.sort == DocumentKind::Conversation && (!is_by_month || begins_with_earlier(place, earlier_hash))
+            document.kind == DocumentKind::Conversation && (!is_by_month || begins_with_earlier(place, earlier_hash))
         };
         let stem = document.path.trim_end_matches(".md");
         let mut place = document.path.clone();
@@ -226,7 +225,7 @@ impl PlanDraft {
             self.record.add(hash, &place);
             let account = &mut self.plan.account;
             let counts = &mut account.new;
-            match document.sort {
+            match document.kind {
                 _ if earlier_hash.is_some() => account.updated += 1,
                 DocumentKind::Note => counts.notes += 1,
                 DocumentKind::Conversation => counts.conversations += 1,
@@ -283,7 +282,7 @@ impl PlanDraft {
         let mut text = before.clone();
         let mut taken = 0;
         let tasks = found.tasks.iter().map(|task| (task.clone(), false));
-        let reminders = found.reminders.iter().map(|reminder| (as_task(reminder), true));
+        let reminders = found.reminders.iter().map(|reminder| (to_waiting_task(reminder), true));
         for (task, is_reminder) in tasks.chain(reminders) {
             let FoundTask { draft, due, from } = task;
             let hash = hash(&format!("task {} {}", one_line(&draft.title), due.as_deref().unwrap_or_default()));
@@ -338,7 +337,7 @@ impl PlanDraft {
 }
 
 /// Converts a reminder to a waiting task.
-fn as_task(reminder: &FoundReminder) -> FoundTask {
+fn to_waiting_task(reminder: &FoundReminder) -> FoundTask {
     let FoundReminder { text, due, from } = reminder;
     let draft = TaskDraft { title: text.clone(), status: Some("waiting".to_owned()), ..TaskDraft::default() };
     FoundTask { draft, due: Some(due.clone()).filter(|due| !due.is_empty()), from: from.clone() }

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use super::{
     ImportError, ImportKind,
     encoding::decode_lossy,
-    found::ImportLeftOut,
+    found::SkippedItem,
     source::{ImportSource, SourceEntry},
 };
 
@@ -64,9 +64,9 @@ pub(super) fn detect_kind(source: &ImportSource) -> Result<ImportKind, ImportErr
     if source.entries().iter().any(|entry| entry.has_ending(super::notes::ENDINGS)) {
         return Ok(ImportKind::Notes);
     }
-    let most = peek_bytes(source);
+    let max_bytes = peek_bytes(source);
     let candidates = source.entries().iter().filter(|entry| may_be_conversations(entry, source));
-    if let Some(file) = candidates.into_iter().find_map(|entry| peek_file(source, entry, most).ok().flatten()) {
+    if let Some(file) = candidates.into_iter().find_map(|entry| peek_file(source, entry, max_bytes).ok().flatten()) {
         return Ok(file.kind());
     }
     if let Some(error) = unreadable {
@@ -75,14 +75,14 @@ pub(super) fn detect_kind(source: &ImportSource) -> Result<ImportKind, ImportErr
     Err(ImportError::Refused(format!(
         "I don't recognise this. I can import a folder of Markdown notes, ChatGPT's and Claude's exports (zip, or unpacked), and \
          two other assistants' memories. To say which it is, use `--as KIND`.{}",
-        name_left_out(source.left_out())
+        describe_skipped(source.left_out())
     )))
 }
 
 /// Lists the first reasons for skipped files, which may explain why the kind is unknown.
-fn name_left_out(left_out: &[ImportLeftOut]) -> String {
+fn describe_skipped(left_out: &[SkippedItem]) -> String {
     let mut reasons: Vec<String> = Vec::new();
-    for ImportLeftOut { what, why, .. } in left_out {
+    for SkippedItem { what, why, .. } in left_out {
         if reasons.len() < 3 && !reasons.iter().any(|reason| reason.starts_with(why)) {
             reasons.push(format!(
                 "{why}: {}",
@@ -109,10 +109,10 @@ impl<'a> ExportFiles<'a> {
     /// named the kind.
     pub(super) fn find(source: &'a ImportSource, kind: ImportKind) -> Self {
         let mut files = Self::default();
-        let most = peek_bytes(source);
+        let max_bytes = peek_bytes(source);
         let (mut unknown, mut pages) = (Vec::new(), Vec::new());
         for entry in source.entries().iter().filter(|entry| may_be_conversations(entry, source)) {
-            match peek_file(source, entry, most).ok().flatten() {
+            match peek_file(source, entry, max_bytes).ok().flatten() {
                 Some(PeekedFile::Conversations(recognised)) if recognised != kind => files.others.push(entry),
                 // A browser page only repeats all conversations.
                 Some(PeekedFile::Conversations(_)) if entry.has_ending(PAGES) => pages.push(entry),
@@ -136,7 +136,7 @@ fn peek_bytes(source: &ImportSource) -> u64 {
     if source.entries().len() > MANY { PEEK_BYTES_OF_MANY } else { PEEK_BYTES }
 }
 
-/// Returns whether a file may contain conversations: JSON without another meaning by its name, or the only file.
+/// Returns whether a file may contain conversations: JSON whose name doesn't say otherwise, or the only file.
 fn may_be_conversations(entry: &SourceEntry, source: &ImportSource) -> bool {
     let is_json = entry.has_ending(&[".json", ".jsonl", ".ndjson", ".txt"]) || entry.has_ending(PAGES);
     let is_only = source.entries().len() == 1;
@@ -175,9 +175,9 @@ impl PeekedFile {
 }
 
 /// Identifies a file by its beginning.
-fn peek_file(source: &ImportSource, entry: &SourceEntry, most: u64) -> Result<Option<PeekedFile>, ImportError> {
+fn peek_file(source: &ImportSource, entry: &SourceEntry, max_bytes: u64) -> Result<Option<PeekedFile>, ImportError> {
     let mut begin = Vec::new();
-    let read = source.with_reader(entry, u64::MAX, |reader| reader.take(most).read_to_end(&mut begin))?;
+    let read = source.with_reader(entry, u64::MAX, |reader| reader.take(max_bytes).read_to_end(&mut begin))?;
     if let (Err(error), true) = (read, begin.is_empty()) {
         return Err(ImportError::unreadable(&entry.path, error));
     }

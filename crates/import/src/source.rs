@@ -16,7 +16,7 @@ use reveille_base::disk;
 use super::{
     ImportError,
     encoding::decode_text,
-    found::ImportLeftOut,
+    found::SkippedItem,
     notes,
     zip_file::{ZipBytes, ZipFile, begins_as_zip},
 };
@@ -62,7 +62,7 @@ pub struct ImportSource {
     /// The nested archives.
     inner: Vec<ZipFile>,
     entries: Vec<SourceEntry>,
-    left_out: Vec<ImportLeftOut>,
+    left_out: Vec<SkippedItem>,
     /// The number of bytes that may still be read.
     left: Cell<u64>,
 }
@@ -109,8 +109,8 @@ impl ImportSource {
         let shown = path.display().to_string();
         let unreadable = |error: io::Error| ImportError::unreadable(&shown, error);
         // Checked first, because opening a pipe waits for its other end.
-        let looked = std::fs::metadata(path).map_err(unreadable)?;
-        if !looked.is_dir() && !looked.is_file() {
+        let named = std::fs::metadata(path).map_err(unreadable)?;
+        if !named.is_dir() && !named.is_file() {
             return Err(ImportError::Refused(format!("{shown} is neither a folder nor a file.")));
         }
         let file = File::open(path).map_err(unreadable)?;
@@ -164,7 +164,7 @@ impl ImportSource {
     }
 
     /// Returns the skipped files.
-    pub fn left_out(&self) -> &[ImportLeftOut] {
+    pub fn left_out(&self) -> &[SkippedItem] {
         &self.left_out
     }
 
@@ -310,7 +310,7 @@ impl ImportSource {
         let mut open = vec![String::new()];
         let mut seen = 0;
         while let Some(folder) = open.pop() {
-            let handle = match folder_below(root, &folder) {
+            let handle = match open_folder_below(root, &folder) {
                 Ok(handle) => handle,
                 Err(error) if folder.is_empty() => return Err(ImportError::unreadable("the folder", error)),
                 Err(_) => {
@@ -326,7 +326,7 @@ impl ImportSource {
                 }
                 seen += 1;
                 if seen > MAX_ENTRIES {
-                    return Err(too_many());
+                    return Err(build_too_many_error());
                 }
                 let below = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
                 let Ok(name) = name.to_str() else {
@@ -358,12 +358,12 @@ impl ImportSource {
     }
 
     fn leave_out(&mut self, what: String, why: &'static str) {
-        self.left_out.push(ImportLeftOut { what, why, times: 1 });
+        self.left_out.push(SkippedItem { what, why, times: 1 });
     }
 }
 
 /// A nested archive, its files, and its skipped files.
-type InnerArchive = (ZipFile, Vec<SourceEntry>, Vec<ImportLeftOut>);
+type InnerArchive = (ZipFile, Vec<SourceEntry>, Vec<SkippedItem>);
 
 /// Returns the first bytes of a file.
 fn read_first_bytes(file: &File) -> io::Result<Vec<u8>> {
@@ -374,7 +374,7 @@ fn read_first_bytes(file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the error for a source with too many files.
-pub(super) fn too_many() -> ImportError {
+pub(super) fn build_too_many_error() -> ImportError {
     ImportError::Refused(format!("It holds more than {MAX_ENTRIES} files and folders. Import a part of it."))
 }
 
@@ -383,7 +383,7 @@ pub(super) fn is_hidden(name: &str) -> bool {
     (name.starts_with('.') && !matches!(name, ".env" | ".claude")) || name == "__MACOSX" || name == "node_modules"
 }
 
-fn folder_below(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
+fn open_folder_below(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
     let mut handle = rustix::fs::openat(root, ".", FOLDER, Mode::empty())?;
     for name in path.split('/').filter(|name| !name.is_empty()) {
         handle = rustix::fs::openat(&handle, name, FOLDER, Mode::empty())?;
@@ -393,7 +393,7 @@ fn folder_below(root: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
 
 fn open_below(root: &OwnedFd, path: &str) -> io::Result<File> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let file = File::from(rustix::fs::openat(folder_below(root, folder)?, name, FILE, Mode::empty())?);
+    let file = File::from(rustix::fs::openat(open_folder_below(root, folder)?, name, FILE, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it isn't a regular file")) }
 }
 

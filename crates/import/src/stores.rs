@@ -33,7 +33,7 @@ pub(super) enum StoreEnd {
 ///
 /// # Errors
 /// The file can't be read.
-pub(super) fn each_element(reader: &mut dyn Read, work: &mut dyn FnMut(Option<&[u8]>)) -> io::Result<StoreEnd> {
+pub(super) fn visit_raw_elements(reader: &mut dyn Read, work: &mut dyn FnMut(Option<&[u8]>)) -> io::Result<StoreEnd> {
     let mut splitter = ElementSplitter::default();
     let mut begin = Vec::new();
     reader.take(4).read_to_end(&mut begin)?;
@@ -254,7 +254,7 @@ mod tests {
 
     fn elements(store: &[u8]) -> (Vec<Value>, StoreEnd) {
         let mut found = Vec::new();
-        let end = each_element(&mut &store[..], &mut |raw| {
+        let end = visit_raw_elements(&mut &store[..], &mut |raw| {
             found.push(raw.and_then(parse_json).unwrap_or_else(|| json!("not understood")));
         });
         (found, end.unwrap())
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn each_element_is_found_whatever_stands_about_it() {
+    fn each_element_is_found_whatever_surrounds_it() {
         let odd = json!("not understood");
         let one = json!({"a": 1});
         for (name, store, expected, end) in [
@@ -346,13 +346,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_or_too_large_costs_itself_alone() {
+    fn an_element_too_deep_or_too_large_affects_no_other() {
         let deep = [b"[", "[".repeat(200_000).as_bytes(), "]".repeat(200_000).as_bytes(), b",{\"a\":1}]"].concat();
         assert_eq!(elements(&deep), (vec![json!("not understood"), json!({"a": 1})], StoreEnd::Whole));
         let large = "x".repeat(usize::try_from(MAX_WHOLE_BYTES).unwrap());
         let large = format!("[{{\"a\":\"{large}\"}},{{\"a\":1}}]");
         let (mut whole, mut too_large) = (0, 0);
-        let end = each_element(&mut large.as_bytes(), &mut |raw| match raw {
+        let end = visit_raw_elements(&mut large.as_bytes(), &mut |raw| match raw {
             Some(_) => whole += 1,
             None => too_large += 1,
         });
@@ -385,7 +385,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_json_comes_through_however_it_is_cut(texts in prop::collection::vec(any::<String>(), 0..8)) {
+        fn any_json_is_read_however_it_is_split(texts in prop::collection::vec(any::<String>(), 0..8)) {
             let values: Vec<Value> = texts.iter().map(|text| json!({"text": text, "list": [text, {}]})).collect();
             prop_assert_eq!(elements(json!(values).to_string().as_bytes()), (values.clone(), StoreEnd::Whole));
             for value in &values {

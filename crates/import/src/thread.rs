@@ -15,7 +15,7 @@ pub(super) struct ThreadNode<'a> {
 
 /// Returns the indexes of the messages shown last, in order. `current` is the id of the last message, if known. Unconnected pieces are all
 /// included, by time.
-pub(super) fn shown_branch(nodes: &[ThreadNode<'_>], current: Option<&str>) -> Vec<usize> {
+pub(super) fn find_shown_branch(nodes: &[ThreadNode<'_>], current: Option<&str>) -> Vec<usize> {
     if nodes.iter().all(|node| node.parent.is_none()) {
         return (0..nodes.len()).collect();
     }
@@ -171,7 +171,7 @@ mod tests {
 
     fn branch(nodes: &[Row<'_>], current: Option<&str>) -> String {
         let nodes: Vec<_> = nodes.iter().map(|(id, parent, at)| ThreadNode { id, parent: *parent, at: *at }).collect();
-        shown_branch(&nodes, current).into_iter().map(|at| nodes[at].id).collect()
+        find_shown_branch(&nodes, current).into_iter().map(|at| nodes[at].id).collect()
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let node =
             |n: usize| ThreadNode { id: &ids[n], parent: n.checked_sub(1).map(|above| ids[above].as_str()), at: None };
         let nodes: Vec<_> = (0..ids.len()).map(node).collect();
-        assert_eq!(shown_branch(&nodes, None), (0..ids.len()).collect::<Vec<_>>());
+        assert_eq!(find_shown_branch(&nodes, None), (0..ids.len()).collect::<Vec<_>>());
     }
 
     proptest! {
@@ -232,7 +232,7 @@ mod tests {
                 parent: (*parent < 11).then(|| ids[*parent].as_str()),
                 at: *at,
             }).collect();
-            let branch = shown_branch(&nodes, Some(&ids[current]));
+            let branch = find_shown_branch(&nodes, Some(&ids[current]));
             let once: HashSet<_> = branch.iter().collect();
             prop_assert_eq!(once.len(), branch.len());
             prop_assert_eq!(branch.is_empty(), nodes.is_empty());

@@ -17,8 +17,8 @@ use reveille_base::disk;
 
 use super::{
     ImportError,
-    found::ImportLeftOut,
-    source::{HIDDEN, LINK, MAX_DEPTH, MAX_ENTRIES, SourceEntry, TOO_DEEP, is_hidden, too_many},
+    found::SkippedItem,
+    source::{HIDDEN, LINK, MAX_DEPTH, MAX_ENTRIES, SourceEntry, TOO_DEEP, build_too_many_error, is_hidden},
     zip_name::{NameEncoding, to_path},
 };
 
@@ -134,13 +134,13 @@ impl ZipFile {
     ///
     /// # Errors
     /// [`ImportError::Refused`] for a malicious or oversized archive.
-    pub(super) fn list_files(&self) -> Result<(Vec<SourceEntry>, Vec<ImportLeftOut>), ImportError> {
+    pub(super) fn list_files(&self) -> Result<(Vec<SourceEntry>, Vec<SkippedItem>), ImportError> {
         let mut archive = self.archive.borrow_mut();
         if archive.len() > MAX_ENTRIES {
-            return Err(too_many());
+            return Err(build_too_many_error());
         }
         let (mut entries, mut left_out) = (Vec::new(), Vec::new());
-        let mut leave_out = |what: &str, why| left_out.push(ImportLeftOut { what: what.to_owned(), why, times: 1 });
+        let mut leave_out = |what: &str, why| left_out.push(SkippedItem { what: what.to_owned(), why, times: 1 });
         let names: Vec<Vec<u8>> =
             (0..archive.len()).filter_map(|at| Some(archive.by_index_raw(at).ok()?.name_raw().to_vec())).collect();
         let encoding = NameEncoding::guess(names.iter().map(Vec::as_slice));
@@ -153,7 +153,7 @@ impl ZipFile {
             };
             let name = encoding.decode(file.name_raw(), file.name());
             let Some(path) = to_path(&name) else {
-                return Err(self.build_unsound_error("a file in it would be unpacked outside of its folder"));
+                return Err(self.build_unsound_error("a file in it would be unpacked outside its folder"));
             };
             if let (Some(start), true) = (file.data_start(), file.compressed_size() > 0) {
                 parts.push((start, start.saturating_add(file.compressed_size())));

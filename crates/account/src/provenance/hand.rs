@@ -42,7 +42,7 @@ pub struct PersonSession<'a> {
     store: Store,
     fence: Fence,
     /// Declared last, so that it is dropped last.
-    _lock: WakeLock,
+    lock: WakeLock,
 }
 
 /// The result of a commit for a person.
@@ -70,17 +70,17 @@ impl<'a> PersonSession<'a> {
         let fence = store.take_lease(&me, now)?;
         // The line in the lock file is the only trace of a wake that was killed.
         if let Some((left, cycle_id)) = lock.cut_off(&me) {
-            let teller = Notifier { owner_chat: config.owner_chat, redactor: tools.redactor };
-            cycle::note_cut_off(&mut FencedStore::new(&mut store, fence, tools.clock), left, cycle_id, teller)?;
+            let notifier = Notifier { owner_chat: config.owner_chat, redactor: tools.redactor };
+            cycle::note_cut_off(&mut FencedStore::new(&mut store, fence, tools.clock), left, cycle_id, notifier)?;
         }
-        let mut hand = Self { tools, repo, store, fence, _lock: lock };
+        let mut hand = Self { tools, repo, store, fence, lock };
         hand.prepare_work(&me, now)?;
         Ok(hand)
     }
 
     fn prepare_work(&mut self, me: &Identity, now: DateTime<Utc>) -> Result<(), ProvenanceError> {
-        self._lock.write_holder(me, now, LockedWork::default()).map_err(ProvenanceError::Lock)?;
-        self._lock.show_life(self.tools.config.wake_timeout);
+        self.lock.write_holder(me, now, LockedWork::default()).map_err(ProvenanceError::Lock)?;
+        self.lock.show_life(self.tools.config.wake_timeout);
         self.repo.finish_interrupted_move(&merge_texts)?;
         Ok(())
     }
@@ -115,10 +115,11 @@ impl<'a> PersonSession<'a> {
             merge: &merge_texts,
             is_secret: &|text| redactor.contains_secret(text),
         })?;
-        let is_alone = edits.commit.is_none() && published.persons.is_none();
+        // Only if the person made no other commit may the new one count as seen.
+        let is_only_commit = edits.commit.is_none() && published.persons.is_none();
         let was_seen =
             self.store.maintenance().find_handled_value(HEAD_SEEN)? == head_before.map(|head| head.to_string());
-        if is_alone && was_seen {
+        if is_only_commit && was_seen {
             self.fenced_store().maintenance_mut().set_handled_value(HEAD_SEEN, &published.commit.to_string())?;
         }
         Ok(PersonsCommit { commit: published.commit, before: edits.files, left_alone: published.left_alone })

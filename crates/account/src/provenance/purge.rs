@@ -69,13 +69,13 @@ pub fn purge_history(
         }
         return Ok(PurgedHistory { commits: 0, backup: None, pushed: None });
     };
-    create_private_dirs(&dir).map_err(|error| unwritable_error(&dir, &error))?;
-    let backup = free_backup(&dir, &now.format("%Y%m%dT%H%M%SZ").to_string());
+    create_private_dirs(&dir).map_err(|error| build_unwritable_error(&dir, &error))?;
+    let backup = find_free_backup(&dir, &now.format("%Y%m%dT%H%M%SZ").to_string());
     hand.repo.bundle(&backup)?;
     let commits: BTreeMap<String, String> =
         planned.commits.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect();
     let note = backup.with_extension(NOTE);
-    write_note(&note, &commits).map_err(|error| unwritable_error(&note, &error))?;
+    write_note(&note, &commits).map_err(|error| build_unwritable_error(&note, &error))?;
     let was_seen = hand.readable_store().maintenance().find_handled_value(HEAD_SEEN)?
         == hand.repo.head()?.map(|head| head.to_string());
     hand.repo.purge().carry_out_purge(&planned)?;
@@ -113,7 +113,7 @@ pub fn was_cut_off(config: &Config) -> bool {
 }
 
 /// A free path for a backup, unused by another backup or note of the same second.
-fn free_backup(dir: &Path, time: &str) -> PathBuf {
+fn find_free_backup(dir: &Path, time: &str) -> PathBuf {
     let path = |n: u32| match n {
         1 => dir.join(format!("{time}.{BACKUP}")),
         n => dir.join(format!("{time}-{n}.{BACKUP}")),
@@ -160,9 +160,9 @@ fn write_note(path: &Path, commits: &BTreeMap<String, String>) -> std::io::Resul
 }
 
 fn remove(path: &Path) -> Result<(), ProvenanceError> {
-    fs::remove_file(path).map_err(|error| unwritable_error(path, &error))
+    fs::remove_file(path).map_err(|error| build_unwritable_error(path, &error))
 }
 
-fn unwritable_error(path: &Path, error: &std::io::Error) -> ProvenanceError {
+fn build_unwritable_error(path: &Path, error: &std::io::Error) -> ProvenanceError {
     ProvenanceError::Refused(format!("{} can't be written: {error}.", path.display()))
 }

@@ -1,5 +1,5 @@
-//! `wake memory restore`: brings back a document, some of its lines, or the whole memory from a point in time, as a commit of the
-//! person's. The present content is committed first, so that nothing is lost.
+//! `wake memory restore`: brings back a document, some of its lines, or the whole memory from a point in time, as a commit in
+//! the person's name. The present content is committed first, so that nothing is lost.
 
 use reveille_base::words::format_local_time;
 use reveille_git::{FileChange, Repo};
@@ -58,7 +58,7 @@ pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<Givi
                 Some(at) => find_point(repo, at, DayEdge::End, wall)?,
                 None => find_previous_point(repo, path, wall)?,
             };
-            let path = full_path(repo, &point, path)?;
+            let path = find_document(repo, &point, path)?;
             let Some(sought) = lines else {
                 let changes = find_change(repo, &point, &path)?.into_iter().collect();
                 return Ok(GivingBack { point, changes, lines: Vec::new() });
@@ -82,40 +82,41 @@ pub fn plan(repo: &Repo, wanted: WantedBack<'_>, wall: WallClock) -> Result<Givi
     }
 }
 
-/// Restores the content in one commit of the person's.
+/// Restores the content in one commit in the person's name.
 ///
 /// # Errors
 /// [`ProvenanceError::Refused`] if the present content can't be committed and would be lost.
 pub fn carry_out(
-    hand: &mut PersonSession<'_>,
+    session: &mut PersonSession<'_>,
     wanted: WantedBack<'_>,
     wall: WallClock,
 ) -> Result<(GivingBack, Option<PersonsCommit>), ProvenanceError> {
-    let edits = hand.commit_edits()?;
-    let giving = plan(&hand.repo, wanted, wall)?;
-    if giving.changes.is_empty() {
-        return Ok((giving, None));
+    let edits = session.commit_edits()?;
+    let restoration = plan(&session.repo, wanted, wall)?;
+    if restoration.changes.is_empty() {
+        return Ok((restoration, None));
     }
     if let Some(left) =
-        edits.left_alone.iter().find(|left| giving.changes.iter().any(|change| change.path == left.path))
+        edits.left_alone.iter().find(|left| restoration.changes.iter().any(|change| change.path == left.path))
     {
         return Err(ProvenanceError::Refused(format!(
             "{} has changes that I can't commit, because it {}. They would be lost, so nothing was changed.",
             left.path, left.why
         )));
     }
-    for change in &giving.changes {
-        hand.repo.check_writable(&change.path)?;
+    for change in &restoration.changes {
+        session.repo.check_writable(&change.path)?;
     }
-    let what = match giving.changes.as_slice() {
-        [change] if giving.lines.is_empty() => change.path.clone(),
+    let what = match restoration.changes.as_slice() {
+        [change] if restoration.lines.is_empty() => change.path.clone(),
         [change] => format!("lines of {}", change.path),
         many => format!("{} files", many.len()),
     };
-    let subject = format!("Restore {what}\n\nAs of {}, commit {}.", giving.point.name, giving.point.commit.id);
-    let mut made = hand.commit_step(&giving.changes, &subject, &format!("restored {what}"))?;
+    let subject =
+        format!("Restore {what}\n\nAs of {}, commit {}.", restoration.point.name, restoration.point.commit.id);
+    let mut made = session.commit_step(&restoration.changes, &subject, &format!("restored {what}"))?;
     made.before.splice(0..0, edits.files);
-    Ok((giving, Some(made)))
+    Ok((restoration, Some(made)))
 }
 
 fn find_change(repo: &Repo, point: &Point, path: &str) -> Result<Option<FileChange>, ProvenanceError> {
@@ -129,7 +130,7 @@ fn find_previous_point(repo: &Repo, path: &str, wall: WallClock) -> Result<Point
     let head = repo.head()?.ok_or_else(missing)?;
     let here =
         Point { commit: repo.history().find_commit(&head.to_string())?.ok_or_else(missing)?, name: String::new() };
-    let full = full_path(repo, &here, path)?;
+    let full = find_document(repo, &here, path)?;
     // Uncommitted edits are the last change.
     if repo.history().read_text_at(head, &full)? != repo.read_work_tree(&full)? {
         let name = format!("the last commit ({})", format_local_time(here.commit.at, wall.tz));
@@ -145,7 +146,7 @@ fn find_previous_point(repo: &Repo, path: &str, wall: WallClock) -> Result<Point
 }
 
 /// Finds the document with this path or end of a path, now or at the point.
-fn full_path(repo: &Repo, point: &Point, path: &str) -> Result<String, ProvenanceError> {
+fn find_document(repo: &Repo, point: &Point, path: &str) -> Result<String, ProvenanceError> {
     let mut all = repo.history().list_markdown_at(point.commit.id)?;
     all.extend(repo.history().all_markdown()?);
     let path = path.trim_start_matches("./");

@@ -59,7 +59,7 @@ pub enum LineWriter {
     Person,
     /// A person, uncommitted.
     Uncommitted,
-    /// This program outside of a wake: a template or a merge.
+    /// This program outside a wake: a template or a merge.
     Program,
 }
 
@@ -81,7 +81,7 @@ pub struct SaidMessage {
     pub taint: Option<String>,
 }
 
-/// The answer to a question.
+/// The lines found for a question, with their origins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stories {
     /// The lines with their origins.

@@ -69,7 +69,7 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live) -> Result<bool, WakeEr
 /// Returns the text that asks the model for what is missing before its work can end. `None` if nothing is missing.
 pub(crate) fn find_missing_report(live: &Live) -> Option<&'static str> {
     match &live.cycle.work {
-        Some(OwnWork::Step { .. }) => steps::run::is_missing(live),
+        Some(OwnWork::Step { .. }) => steps::run::find_missing_report(live),
         _ => None,
     }
 }

@@ -15,11 +15,11 @@ mod recalled;
 mod shrunk;
 mod text;
 
-use blocks::{kept_block, text_block, user_blocks, with_blocks};
+use blocks::{build_cached_block, build_user_blocks, text_block, with_blocks};
 pub use files::{File, FileView, with_images};
 pub use folded::{FoldedBrief, carry_over_blocks, render_folded_opening};
 use memories::{MemoryExtent, render_memories};
-pub use projects::{SpokenProject, spoken_projects};
+pub use projects::{MentionedProject, list_mentioned_projects};
 pub use recalled::Recollection;
 pub use shrunk::shrink_message;
 pub(crate) use text::{clip, escape, escape_attribute};
@@ -101,7 +101,7 @@ pub struct Brief<'a> {
     /// The chat of the reader. `None` for the owner's chat.
     pub reader: Option<ChatRef>,
     /// The projects mentioned in the messages.
-    pub projects: &'a [SpokenProject],
+    pub projects: &'a [MentionedProject],
     /// The work done for similar requests, as a block of its own. May be empty.
     pub similar_work: &'a str,
     /// The context of a background job. Empty for any other cycle.
@@ -111,7 +111,7 @@ pub struct Brief<'a> {
 }
 
 /// The system blocks for a small model, as raw JSON. The standing orders would be too long.
-pub fn short_system() -> String {
+pub fn render_short_system() -> String {
     serde_json::json!([text_block(SHORT_RULES)]).to_string()
 }
 
@@ -124,7 +124,7 @@ pub fn render_system(standing_orders: &str, skills: &[Skill]) -> String {
             text.push_str(&format!("\n- `{}`: {}", skill.name, skill.description.trim()));
         }
     }
-    serde_json::json!([kept_block(&text)]).to_string()
+    serde_json::json!([build_cached_block(&text)]).to_string()
 }
 
 /// The cycle's first user message, as raw JSON. Stable parts come first, because prompt caches match from the beginning up to a mark.
@@ -133,7 +133,7 @@ pub fn render_opening(brief: &Brief<'_>) -> String {
     let (mut content, mut blocks) = (Vec::new(), Vec::new());
     if !brief.is_short {
         let [lasting, current] = render_memories(brief.documents, brief.reader, &brief.rate, extent);
-        content.push(kept_block(&lasting));
+        content.push(build_cached_block(&lasting));
         blocks.push(current);
     }
     let exchanges = select_exchanges(brief.exchanges, extent);
@@ -165,7 +165,7 @@ pub fn render_opening(brief: &Brief<'_>) -> String {
 
 /// A user message with messages that arrived during the cycle, as raw JSON.
 pub fn render_new_messages(new: &[&Incoming], files: &[File], now: DateTime<Utc>, tz: Tz) -> String {
-    user_blocks(&render_news(new, files, now, tz))
+    build_user_blocks(&render_news(new, files, now, tz))
 }
 
 /// Appends messages that arrived meanwhile to a raw user message with the results of calls. `None` if the raw message can't be parsed.
@@ -202,7 +202,7 @@ fn render_situation(brief: &Brief<'_>) -> String {
     for done in brief.done_already {
         text.push_str(&format!("\nAlready done, not to be done again: {}", escape(done)));
     }
-    text.push_str(&last_days(brief.documents, now.date_naive()));
+    text.push_str(&describe_deadlines(brief.documents, now.date_naive()));
     for (id, subject) in brief.person_commits {
         text.push_str(&format!("\nA person committed {}: {}", id.chars().take(8).collect::<String>(), escape(subject)));
     }
@@ -211,7 +211,7 @@ fn render_situation(brief: &Brief<'_>) -> String {
 }
 
 /// Describes the tasks that are due by tomorrow or overdue.
-fn last_days(documents: &Documents, today: NaiveDate) -> String {
+fn describe_deadlines(documents: &Documents, today: NaiveDate) -> String {
     let mut text = String::new();
     for path in [memory::ACTIVE, memory::BACKLOG] {
         for task in TaskList::parse(&documents.text(path)).0.tasks() {

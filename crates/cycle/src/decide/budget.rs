@@ -103,14 +103,14 @@ impl Budget {
         let mut budget = Self::from_spending((now, tz), of_day, (month_usd, config.monthly_budget_usd));
         budget.reserved_usd = store.ledger().reserved_since(budget.month_begin)?;
         let marks = store.maintenance().handled_values(NO_ROOM)?;
-        budget.no_room = budget.without_room(&marks);
+        budget.no_room = budget.list_chats_without_room(&marks);
         let needs = |mark: &String| mark.split_once(NEEDS).and_then(|(_, usd)| usd.parse().ok());
         budget.needs_usd = marks.iter().filter_map(|(key, mark)| parse_chat(key).zip(needs(mark))).collect();
         Ok(budget)
     }
 
     /// Returns the valid marks.
-    fn without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<ChatRef>, Cap> {
+    fn list_chats_without_room(&self, marks: &BTreeMap<String, String>) -> BTreeMap<Option<ChatRef>, Cap> {
         let cap = |mark: &str| {
             let mark = mark.split_once(NEEDS).map_or(mark, |(mark, _)| mark);
             [Cap::Month, Cap::Day].into_iter().find(|cap| self.format_mark(*cap).as_deref() == Some(mark))
@@ -290,13 +290,13 @@ mod tests {
                 .map(|chat| (no_room_key(chat), full.format_mark(cap).unwrap()))
                 .into();
             assert_eq!(
-                (full.without_room(&marks), full.find_reached_cap()),
+                (full.list_chats_without_room(&marks), full.find_reached_cap()),
                 ([(Some(ChatRef::from_telegram(7)), cap), (None, cap)].into(), None)
             );
             let other = |change: &dyn Fn(&mut Budget)| {
                 let mut other = full.clone();
                 change(&mut other);
-                other.without_room(&marks).get(&Some(ChatRef::from_telegram(7))).copied()
+                other.list_chats_without_room(&marks).get(&Some(ChatRef::from_telegram(7))).copied()
             };
             let day = |month, day| NaiveDate::from_ymd_opt(2026, month, day).unwrap();
             assert_eq!(other(&|it| it.today = day(11, 22)), (cap == Cap::Month).then_some(cap));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_merely_does_not_fit_is_not_called_spent() {
+    fn a_budget_with_too_little_left_is_not_called_spent() {
         let mut budget = of((0.0, 0.03), (0.0, None));
         budget.no_room = [(Some(ChatRef::from_telegram(7)), Cap::Day)].into();
         budget.needs_usd = [(Some(ChatRef::from_telegram(7)), 0.19)].into();
@@ -336,7 +336,8 @@ mod tests {
         assert!(spent.find_obstacle(None).unwrap().contains("today's budget is spent"));
         // Marks from before the amount was noted still hold.
         let marks = |mark| BTreeMap::from([(no_room_key(Some(ChatRef::from_telegram(7))), mark)]);
-        let of_mark = |mark| some_left.without_room(&marks(mark)).get(&Some(ChatRef::from_telegram(7))).copied();
+        let of_mark =
+            |mark| some_left.list_chats_without_room(&marks(mark)).get(&Some(ChatRef::from_telegram(7))).copied();
         assert_eq!(of_mark(some_left.format_mark(Cap::Day).unwrap()), Some(Cap::Day));
         assert_eq!(of_mark(some_left.format_request_mark(Cap::Day, 0.19)), Some(Cap::Day));
     }

@@ -43,7 +43,7 @@ const MEMORY_TOOLS: [&str; 10] = [
 /// The result of a call made in place of the requested summary.
 pub(super) const NO_CALLS_NOW: &str = "This was not run: the summary comes first, as plain text and without calls. Call again when the new conversation has begun.";
 /// The reply to an empty or truncated summary.
-pub(super) const NO_SUMMARY: &str = "(That was no whole summary.)";
+pub(super) const NO_SUMMARY: &str = "(That wasn't a complete summary.)";
 /// The reply to a model with nothing to write down.
 pub(super) const NOTED: &str = "(Noted. Go on with your work.)";
 
@@ -225,7 +225,7 @@ impl Folding {
 
     /// Returns `true` if this turn is the summary. An empty or truncated text is accepted after enough requests, or if nothing more can be
     /// asked.
-    pub(super) fn takes_as_summary(&self, text: &str, stop: &Stop) -> bool {
+    pub(super) fn accepts_as_summary(&self, text: &str, stop: &Stop) -> bool {
         let Stage::Summing(times) = self.stage else { return false };
         let is_whole = *stop != Stop::MaxTokens && !text.trim().is_empty();
         is_whole || *stop == Stop::ContextExceeded || times >= SUMMARY_ASKS_MAX
@@ -400,15 +400,18 @@ mod tests {
     #[test]
     fn a_summary_is_whole_text_and_requested_twice_at_most() {
         let mut folding = at(96_000);
-        assert!(!folding.takes_as_summary("words", &Stop::EndTurn));
+        assert!(!folding.accepts_as_summary("words", &Stop::EndTurn));
         folding.record_ask(FoldAsk::Summary);
         assert!(
-            folding.takes_as_summary("words", &Stop::ToolUse) && folding.takes_as_summary("", &Stop::ContextExceeded)
+            folding.accepts_as_summary("words", &Stop::ToolUse)
+                && folding.accepts_as_summary("", &Stop::ContextExceeded)
         );
-        assert!(!folding.takes_as_summary(" ", &Stop::EndTurn) && !folding.takes_as_summary("wor", &Stop::MaxTokens));
+        assert!(
+            !folding.accepts_as_summary(" ", &Stop::EndTurn) && !folding.accepts_as_summary("wor", &Stop::MaxTokens)
+        );
         assert_eq!(folding.choose_ask(&WINDOW, ""), Some(FoldAsk::Summary));
         folding.record_ask(FoldAsk::Summary);
-        assert!(folding.takes_as_summary(" ", &Stop::MaxTokens), "after two requests it is folded without a summary");
+        assert!(folding.accepts_as_summary(" ", &Stop::MaxTokens), "after two requests it is folded without a summary");
     }
 
     #[test]

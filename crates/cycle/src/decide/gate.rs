@@ -13,7 +13,7 @@ use reveille_store::Incoming;
 pub const WAIT_BEHIND: TimeDelta = TimeDelta::minutes(10);
 
 /// Returns the messages among `queued` (oldest first) that must not be given to a model now.
-pub fn waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i64> {
+pub fn list_waiting_for_files(queued: &[Incoming], now: DateTime<Utc>) -> BTreeSet<i64> {
     let mut held_up = BTreeSet::new();
     let mut waiting = BTreeSet::new();
     for message in queued {
@@ -46,7 +46,7 @@ mod tests {
     }
 
     fn waiting(queued: &[Incoming], minute: i64) -> Vec<i64> {
-        waiting_for_files(queued, at(minute)).into_iter().collect()
+        list_waiting_for_files(queued, at(minute)).into_iter().collect()
     }
 
     #[test]

@@ -270,7 +270,7 @@ impl Repeats {
     }
 
     /// Returns the call with too many identical results, if any.
-    pub fn too_many(&self, limits: &Limits) -> Option<&Repeated> {
+    pub fn find_excessive_repeat(&self, limits: &Limits) -> Option<&Repeated> {
         // fault: mind-go-round-circles
         self.most.as_ref().filter(|most| most.times >= limits.same_results)
     }

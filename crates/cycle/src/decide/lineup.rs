@@ -16,11 +16,11 @@ use reveille_store::{Cap, Incoming};
 
 /// The reason why a model isn't asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutOfLine {
+pub enum SkipReason {
     /// The model fails: fall back to the next model.
-    Passes,
+    FallBack,
     /// The model fails in a way that falling back must not hide.
-    Stops,
+    StopChain,
 }
 
 /// A model of the chain.
@@ -35,7 +35,7 @@ pub struct RankedModel {
     /// True if the model runs on this machine and sends nothing elsewhere.
     pub is_here: bool,
     /// The reason why the model isn't asked now. `None` if it may be asked.
-    pub out: Option<OutOfLine>,
+    pub out: Option<SkipReason>,
 }
 
 /// The state of the configured models, as the gate needs it.
@@ -91,7 +91,7 @@ impl ModelState {
     /// Marks all models of the chain as unavailable.
     #[must_use]
     pub fn out_of_reach(mut self) -> Self {
-        self.lineup.iter_mut().for_each(|model| model.out = Some(OutOfLine::Passes));
+        self.lineup.iter_mut().for_each(|model| model.out = Some(SkipReason::FallBack));
         self
     }
 
@@ -118,7 +118,7 @@ impl ModelState {
     /// Returns the model for a chat. `None` if no model can be asked.
     pub fn find_model(&self, chat: ChatRef) -> Option<&RankedModel> {
         let simple = || {
-            self.simple_for_nothing(self.find_blocking_cap(Some(chat)))
+            self.find_free_simple_model(self.find_blocking_cap(Some(chat)))
                 .filter(|simple| self.may_serve(simple, Some(chat)))
         };
         self.list_candidates(Some(chat)).next().or_else(simple)
@@ -127,11 +127,11 @@ impl ModelState {
     /// Returns the model for a chat, ignoring requests without room in a budget.
     pub fn asked_at_all(&self) -> Option<&RankedModel> {
         let first = filter_available(self.lineup.iter(), Affordable::under(self.over_budget)).next();
-        first.or_else(|| self.simple_for_nothing(self.over_budget))
+        first.or_else(|| self.find_free_simple_model(self.over_budget))
     }
 
     /// Returns the simple model if it is free and only this cap blocks the chain.
-    fn simple_for_nothing(&self, cap: Option<Cap>) -> Option<&RankedModel> {
+    fn find_free_simple_model(&self, cap: Option<Cap>) -> Option<&RankedModel> {
         let is_money_all = cap.is_some() && filter_available(self.lineup.iter(), Affordable::All).next().is_some();
         self.simple.as_ref().filter(|simple| is_money_all && simple.is_free && simple.out.is_none())
     }
@@ -146,8 +146,8 @@ impl ModelState {
         self.find_task_model(self.reflect.as_ref(), None).or_else(|| self.find_background_model())
     }
 
-    /// Returns the name of the model that begins a chat's request, or its stand-in.
-    pub fn who_begins(&self, chat: ChatRef) -> &str {
+    /// Returns the name of the model that begins a chat's request, or of its fallback.
+    pub fn choose_starting_model(&self, chat: ChatRef) -> &str {
         let simple = self.find_task_model(self.simple.as_ref(), Some(chat));
         simple.map_or_else(|| self.who_answers(chat), |model| &model.name)
     }
@@ -166,7 +166,7 @@ impl ModelState {
         model.filter(may_be_asked).filter(|model| self.may_serve(model, chat))
     }
 
-    /// Returns the name of the model that answers a chat, or its stand-in.
+    /// Returns the name of the model that answers a chat, or of its fallback.
     pub fn who_answers(&self, chat: ChatRef) -> &str {
         match self.find_model(chat) {
             Some(asked) => &asked.name,
@@ -189,7 +189,7 @@ impl ModelState {
 
     /// Returns the state without one model, unless that model stops the chain.
     pub fn without_model(&self, name: &str) -> Self {
-        let stays = |model: &&RankedModel| model.name != name || model.out == Some(OutOfLine::Stops);
+        let stays = |model: &&RankedModel| model.name != name || model.out == Some(SkipReason::StopChain);
         Self { lineup: self.lineup.iter().filter(stays).cloned().collect(), ..self.clone() }
     }
 
@@ -282,7 +282,7 @@ fn filter_available<'m>(
     models: impl Iterator<Item = &'m RankedModel>,
     affordable: Affordable,
 ) -> impl Iterator<Item = &'m RankedModel> {
-    let in_line = models.take_while(|model| model.out != Some(OutOfLine::Stops));
+    let in_line = models.take_while(|model| model.out != Some(SkipReason::StopChain));
     in_line.filter(move |model| model.out.is_none() && affordable.includes(model))
 }
 
@@ -300,8 +300,8 @@ mod tests {
         let lined_up = |marked: &&str| {
             let name = marked.trim_start_matches(['!', '#', '0']).to_owned();
             let out = match marked.as_bytes().first() {
-                Some(b'!') => Some(OutOfLine::Passes),
-                Some(b'#') => Some(OutOfLine::Stops),
+                Some(b'!') => Some(SkipReason::FallBack),
+                Some(b'#') => Some(SkipReason::StopChain),
                 _ => None,
             };
             let is_thinking = name != OFFLINE_MODEL;
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_local_goes_to_models_on_this_machine_alone() {
+    fn a_local_chat_uses_only_models_on_this_machine() {
         let local = |names: &[&str]| chain(names).with_local_chats([CHAT].into(), CHAT);
         for (names, who) in [
             (&["a", "0here"][..], "here"),
@@ -333,7 +333,7 @@ mod tests {
             (&["a"][..], "offline"),
         ] {
             let state = local(names);
-            assert_eq!((asked(&state), state.who_begins(CHAT)), (Some(who), who), "{names:?}");
+            assert_eq!((asked(&state), state.choose_starting_model(CHAT)), (Some(who), who), "{names:?}");
             assert_eq!(
                 state.find_model(ChatRef::from_telegram(8)).map(|model| model.name.as_str()),
                 asked(&chain(names))
@@ -349,12 +349,15 @@ mod tests {
     }
 
     #[test]
-    fn own_work_is_kept_local_as_the_owners_chat_is() {
+    fn background_jobs_are_as_local_as_the_owners_chat() {
         let cloud = chain(&["c"]).lineup.pop();
         let state = ModelState { simple: cloud.clone(), reflect: cloud, ..chain(&["a", "0here"]) };
         let owners = state.clone().with_local_chats([CHAT].into(), CHAT);
         assert_eq!(owners.find_background_model().unwrap().name, "here");
-        assert_eq!((owners.for_reflection().unwrap().name.as_str(), owners.who_begins(CHAT)), ("here", "here"));
+        assert_eq!(
+            (owners.for_reflection().unwrap().name.as_str(), owners.choose_starting_model(CHAT)),
+            ("here", "here")
+        );
         let guests = state.with_local_chats([CHAT].into(), ChatRef::from_telegram(8));
         assert_eq!(
             (guests.find_background_model().unwrap().name.as_str(), guests.for_reflection().unwrap().name.as_str()),
@@ -365,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_hides_behind_no_other() {
+    fn a_missing_model_stops_the_chain_for_new_work() {
         assert_eq!(asked(&chain(&["#a", "b"])), None);
         assert_eq!(asked(&chain(&["!a", "#b", "c"])), None);
         assert_eq!(asked(&chain(&["a", "#b"])), Some("a"));
@@ -374,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_budget_leaves_what_is_free() {
+    fn a_spent_budget_leaves_the_free_models() {
         let mut state = chain(&["a", "0local", "offline"]);
         state.no_room.insert(Some(CHAT), Cap::Day);
         assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
@@ -387,13 +390,13 @@ mod tests {
     }
 
     #[test]
-    fn a_simple_model_that_is_free_answers_where_money_is_all_that_lacks() {
+    fn a_free_simple_model_answers_if_only_money_is_missing() {
         let mut state = chain(&["a"]);
         state.simple = chain(&["0local"]).lineup.pop();
-        assert_eq!((asked(&state), state.who_begins(CHAT)), (Some("a"), "local"));
+        assert_eq!((asked(&state), state.choose_starting_model(CHAT)), (Some("a"), "local"));
         state.no_room.insert(Some(CHAT), Cap::Day);
         assert_eq!((asked(&state), state.out_of_budget(Some(CHAT))), (Some("local"), None));
-        assert_eq!((state.who_begins(CHAT), state.find_larger_model("local", Some(CHAT))), ("local", None));
+        assert_eq!((state.choose_starting_model(CHAT), state.find_larger_model("local", Some(CHAT))), ("local", None));
         state.over_budget = Some(Cap::Day);
         assert_eq!(state.asked_at_all().unwrap().name, "local");
         state.lineup = chain(&["#a"]).lineup;
@@ -424,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grammar_stands_in_for_what_it_surely_understands_and_for_nothing_else() {
+    fn the_grammar_answers_only_what_it_surely_understands() {
         let mut state = chain(&["!a"]);
         state.grammar = Some(Offline::new(Tz::UTC));
         let at: Option<DateTime<Utc>> = Some(parse_time("2026-11-21T14:00:00Z").unwrap());

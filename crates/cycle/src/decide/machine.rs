@@ -99,7 +99,7 @@ pub struct Cycle {
     /// The text of the last turn, with the turns it continues.
     text: String,
     /// True if the next turn continues that text, because the last turn was truncated or paused.
-    is_going_on: bool,
+    is_continuing: bool,
     /// True if the conversation has reached the context limit, so that nothing more can be asked.
     is_full: bool,
     /// The number of forced foldings since the last turn that had room.
@@ -137,7 +137,7 @@ impl Cycle {
             continuations: 0,
             was_asked_for_answer: false,
             text: String::new(),
-            is_going_on: false,
+            is_continuing: false,
             is_full: false,
             forced: 0,
             call_ids: BTreeSet::new(),
@@ -184,7 +184,7 @@ impl Cycle {
                 match &self.phase {
                     Phase::Spoken(Stop::MaxTokens) => {
                         self.continuations += 1;
-                        self.is_going_on = true;
+                        self.is_continuing = true;
                     }
                     Phase::Spoken(_) if messages.is_empty() => self.was_asked_for_answer = true,
                     _ => {}
@@ -192,7 +192,7 @@ impl Cycle {
                 if !messages.is_empty() {
                     self.was_asked_for_answer = false;
                     self.text.clear();
-                    self.is_going_on = false;
+                    self.is_continuing = false;
                     self.repeats.forget();
                     self.folding.cancel_summary();
                 }
@@ -268,7 +268,7 @@ impl Cycle {
 
     /// Returns the next step.
     pub fn next(&self, limits: &Limits) -> Step {
-        if let Some(repeated) = self.repeats.too_many(limits) {
+        if let Some(repeated) = self.repeats.find_excessive_repeat(limits) {
             return self.end_loop(repeated);
         }
         match &self.phase {
@@ -277,9 +277,9 @@ impl Cycle {
             Phase::Asking => self.ask_model(limits),
             Phase::Acting(calls) => next_call(calls),
             Phase::Spoken(stop) => self.decide_after_text(stop),
-            Phase::Noted(told) => Step::Tell(user_text(told)),
+            Phase::Noted(reply) => Step::Tell(build_user_message(reply)),
             Phase::Summed(summary) => Step::Fold(summary.clone()),
-            Phase::Unusable => Step::Say(user_text(
+            Phase::Unusable => Step::Say(build_user_message(
                 "(Your last turn gave a tool call an id that another call has. None of its calls was run. Call again.)",
             )),
         }
@@ -337,8 +337,8 @@ impl Cycle {
         Step::Answer { text: self.render_closing(&why), outcome: MessageOutcome::Answered }
     }
 
-    /// Ends a stuck cycle with an account of its work. Fails with `failure` if there is nothing to tell.
-    fn end_with_words(&self, why: &str, failure: &str) -> Step {
+    /// Ends a stuck cycle with an account of its work, or fails with `failure` if there is nothing to report.
+    fn end_or_fail(&self, why: &str, failure: &str) -> Step {
         let has_done = self.receipts.iter().any(|receipt| receipt.what.is_some());
         if self.open.is_empty() || has_done || !self.text.trim().is_empty() {
             return self.end_with_reason(why);
@@ -366,11 +366,11 @@ impl Cycle {
         format!("{said}{why} {done}")
     }
 
-    /// Records a failed call for a model that continues later. `told` is the call's result, unless it contains untrusted text.
-    fn note_failure(&mut self, call: &str, tool: &str, told: Option<&String>) {
+    /// Records a failed call for a model that continues later. `result` is the call's result, unless it contains untrusted text.
+    fn note_failure(&mut self, call: &str, tool: &str, result: Option<&String>) {
         let Some(pending) = self.find_pending(call) else { return };
         let input = pending.request.input.clone();
-        self.failed.push(FailedCall { tool: tool.to_owned(), input, why: told.cloned() });
+        self.failed.push(FailedCall { tool: tool.to_owned(), input, why: result.cloned() });
         let before = self.failed.len().saturating_sub(MAX_FAILED);
         self.failed.drain(..before);
     }
@@ -382,11 +382,11 @@ impl Cycle {
         self.has_spoken = false;
         self.folding.add_answer(content, &usage);
         let calls = tool_calls(content, stop);
-        let has_own_ids = calls.iter().all(|call| !is_reserved(&call.id) && self.call_ids.insert(call.id.clone()));
-        if !std::mem::take(&mut self.is_going_on) {
+        let has_new_ids = calls.iter().all(|call| !is_reserved(&call.id) && self.call_ids.insert(call.id.clone()));
+        if !std::mem::take(&mut self.is_continuing) {
             self.text.clear();
         }
-        if !has_own_ids {
+        if !has_new_ids {
             self.phase = Phase::Unusable;
             return;
         }
@@ -407,24 +407,24 @@ impl Cycle {
             Stop::Refusal(_) => Phase::Spoken(stop.clone()),
             _ if !calls.is_empty() => Phase::Acting(calls),
             Stop::PauseTurn => {
-                self.is_going_on = true;
+                self.is_continuing = true;
                 Phase::Asking
             }
             _ => Phase::Spoken(stop.clone()),
         };
     }
 
-    fn apply_outcome(&mut self, call: &str, name: &str, told: CallResult) {
+    fn apply_outcome(&mut self, call: &str, name: &str, result: CallResult) {
         let Some(pending) = self.find_pending(call) else { return };
         let input = pending.request.input.clone();
-        pending.outcome = Some(told.clone());
-        if name == "plan" && !told.is_error {
+        pending.outcome = Some(result.clone());
+        if name == "plan" && !result.is_error {
             self.plan = serde_json::from_str(&input).ok();
             self.plan.iter().for_each(|plan| self.meter.record_plan(plan.complexity));
         }
-        let CallResult { content, is_error, image } = told;
-        let result = format!("{is_error} {content}{}", image.unwrap_or_default());
-        self.repeats.record_result(name, &input, &result);
+        let CallResult { content, is_error, image } = result;
+        let digest = format!("{is_error} {content}{}", image.unwrap_or_default());
+        self.repeats.record_result(name, &input, &digest);
     }
 
     fn add_taint(&mut self, origin: Option<&str>) {
@@ -457,20 +457,20 @@ impl Cycle {
                     outcome: MessageOutcome::Refused,
                 }
             }
-            Stop::MaxTokens if self.continuations < MAX_CONTINUATIONS => Step::Say(user_text(
+            Stop::MaxTokens if self.continuations < MAX_CONTINUATIONS => Step::Say(build_user_message(
                 "(Your last turn was cut off at the output limit. Go on exactly where it stopped.)",
             )),
-            Stop::MaxTokens => self.end_with_words(
+            Stop::MaxTokens => self.end_or_fail(
                 "(My answer was cut off here: it was too long.)",
                 "my AI model reached its output limit before it said a word",
             ),
             Stop::ContextExceeded => self.make_room(),
             _ if self.open.is_empty() => Step::Join,
             _ if !text.is_empty() => Step::Answer { text: text.to_owned(), outcome: MessageOutcome::Answered },
-            _ if !self.was_asked_for_answer => Step::Say(user_text(
+            _ if !self.was_asked_for_answer => Step::Say(build_user_message(
                 "(Your person has had no answer yet. Answer with `reply`, or with plain text; if you can't, say why.)",
             )),
-            _ => self.end_with_words(
+            _ => self.end_or_fail(
                 "I worked on this but found no words for an answer.",
                 "my AI model answered twice without a word",
             ),
@@ -496,7 +496,7 @@ fn next_call(calls: &[Pending]) -> Step {
 }
 
 /// Builds a user message with one text block.
-pub fn user_text(text: &str) -> String {
+pub fn build_user_message(text: &str) -> String {
     serde_json::json!({"role": "user", "content": [{"type": "text", "text": text}]}).to_string()
 }
 

@@ -14,7 +14,7 @@ use reveille_store::{Entry, Incoming};
 use crate::decide::{
     brief::render_new_messages,
     limits::Limits,
-    machine::{Cycle, Step, user_text},
+    machine::{Cycle, Step, build_user_message},
 };
 
 fn message(id: i64, text: &str) -> Incoming {
@@ -144,7 +144,7 @@ fn several_messages_are_answered_together() {
 }
 
 #[test]
-fn what_it_cannot_answer_is_kept_and_the_rest_is_answered() {
+fn unanswerable_messages_are_kept_and_the_rest_is_answered() {
     let talk = Talk::begin(&[message(1, "write me a poem"), message(2, "help")], &[]);
     assert_eq!(talk.tools(), ["plan", "keep", "reply"]);
     assert_eq!(talk.last("keep")["messages"], json!([1]));
@@ -172,7 +172,7 @@ fn a_question_is_answered_by_quoting_and_kept_when_nothing_is_stored() {
 }
 
 #[test]
-fn what_is_known_about_something_is_recalled() {
+fn a_question_about_known_facts_recalls_them() {
     let talk = Talk::begin(&[message(1, "what do you know about the wifi?")], &[]);
     assert_eq!(talk.tools(), ["plan", "recall", "reply"]);
     assert_eq!(talk.last("reply")["text"], "It is done.");
@@ -235,7 +235,7 @@ fn only_a_persons_own_plain_words_are_commands() {
 }
 
 #[test]
-fn a_yes_does_what_the_persons_own_words_were_near_to() {
+fn a_yes_confirms_the_suggested_command() {
     let mut talk = Talk::begin(&[message(1, "the moon is cheese")], &[]);
     assert_eq!(
         talk.last("reply")["text"],
@@ -250,7 +250,7 @@ fn a_yes_does_what_the_persons_own_words_were_near_to() {
 }
 
 #[test]
-fn a_reply_to_words_of_ours_is_meant_for_these() {
+fn a_reply_refers_to_the_quoted_answer() {
     let replying = |id, quoted: &str, text: &str| Incoming {
         quoted: Some(quoted.to_owned()),
         quotes_own: true,
@@ -290,7 +290,7 @@ fn a_plain_statement_is_kept_at_once_and_what_a_tool_refuses_is_kept_for_a_model
 }
 
 #[test]
-fn what_is_on_it_means_the_list_that_was_spoken_of() {
+fn whats_on_it_refers_to_the_last_mentioned_list() {
     let mut talk = Talk::begin(&[message(1, "add socks to my packing list")], &[]);
     talk.go_on(&[message(2, "what's on it?")], &[]);
     assert_eq!(talk.last("list_show")["list"], "Packing list");
@@ -305,7 +305,7 @@ fn a_foreign_sentence_is_answered_in_its_language() {
 }
 
 #[test]
-fn a_yes_does_nothing_of_what_others_said() {
+fn a_yes_never_confirms_untrusted_text() {
     let offer = "Did you mean: *remember that the moon is cheese*?";
     let forwarded = |text: &str| Incoming { forwarded_from: Some("Bob".to_owned()), ..message(1, text) };
     let quoting = Incoming { quoted: Some(offer.to_owned()), ..message(1, "look") };
@@ -318,7 +318,7 @@ fn a_yes_does_nothing_of_what_others_said() {
 }
 
 #[test]
-fn what_was_said_before_is_what_it_and_a_bare_time_refer_to() {
+fn it_and_a_bare_time_refer_to_the_previous_message() {
     let mut talk = Talk::begin(&[message(1, "remind me to call Bob")], &[]);
     assert_eq!(talk.tools(), ["plan", "reply"]);
     let asked = "When should I remind you to call Bob?";
@@ -338,7 +338,7 @@ fn what_was_said_before_is_what_it_and_a_bare_time_refer_to() {
 }
 
 #[test]
-fn what_is_no_task_may_be_a_reminder() {
+fn a_name_without_a_task_is_looked_up_among_reminders() {
     // The fake's refusal is "No room.", which differs from "no such task".
     let talk = Talk::begin(&[message(1, "delete the dentist")], &["task_done"]);
     assert_eq!(talk.tools(), ["plan", "task_done", "plan", "reply"]);
@@ -360,7 +360,7 @@ fn a_time_is_read_from_when_it_was_said_in_the_persons_zone() {
 
 #[test]
 fn without_messages_it_says_nothing() {
-    for messages in [vec![], vec![user_text("Why you are awake: decay.")], vec!["no json".to_owned()]] {
+    for messages in [vec![], vec![build_user_message("Why you are awake: decay.")], vec!["no json".to_owned()]] {
         let conversation = Conversation { messages, ..Conversation::default() };
         let turn = Offline::new(Tz::UTC).answer(&conversation);
         assert_eq!((turn.content.as_str(), turn.stop, turn.usage), ("[]", Stop::EndTurn, Usage::default()));

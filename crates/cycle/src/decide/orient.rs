@@ -46,7 +46,7 @@ pub fn list_due_reasons(observed: &Situation) -> Vec<Reason> {
     // One at a time, because each changes the memory for the next.
     let pressed = observed.pressed.iter().find(|nudge| !observed.stopped_chats.contains(&nudge.chat));
     reasons.extend(pressed.map(|nudge| Reason::Pressed { nudge: nudge.clone() }));
-    reasons.extend(tasks::agreed_change(observed));
+    reasons.extend(tasks::find_agreed_change(observed));
     reasons.extend(messages::list_due_messages(observed));
     reasons.extend(messages::over_budget(observed));
     let may_think = observed.model.find_background_model().is_some() || !observed.model.is_thinking();
@@ -67,7 +67,7 @@ pub fn list_due_reasons(observed: &Situation) -> Vec<Reason> {
         return reasons;
     }
     if reasons.is_empty() && observed.model.find_background_model().is_some() {
-        reasons.extend(due_own_work(observed).take(1));
+        reasons.extend(list_due_background_jobs(observed).take(1));
     }
     if reasons.is_empty() {
         reasons.extend(initiative::decide::find_reason(observed));
@@ -153,7 +153,7 @@ pub fn choose(reasons: Vec<Reason>, model: &ModelState, owner_chat: ChatRef) -> 
 }
 
 /// Returns `true` if the work is a background job.
-pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
+pub fn is_background_job(work: &Work, open_cycles: &[CycleRow]) -> bool {
     match work {
         Work::Think { reasons } => matches!(reasons.as_slice(), [Reason::Own { .. } | Reason::Reflection { .. }]),
         Work::Resume { cycle_id, .. } => {
@@ -164,7 +164,7 @@ pub fn is_own(work: &Work, open_cycles: &[CycleRow]) -> bool {
 }
 
 /// Lists due background jobs. An open cycle of the same task or job comes first.
-fn due_own_work<'a>(observed: &'a Situation) -> impl Iterator<Item = Reason> + 'a {
+fn list_due_background_jobs<'a>(observed: &'a Situation) -> impl Iterator<Item = Reason> + 'a {
     let open = || observed.open_cycles.iter().filter_map(|row| row.cycle.work.as_ref());
     let is_free = move |due: &&DueWork| !open().any(|work| work.is_of_the_same(&due.work));
     observed.own_work.iter().filter(is_free).map(|due| Reason::Own { due: due.clone() })

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_worked_is_kept_with_its_arguments_and_dead_ends_are_dropped() {
+    fn successful_calls_are_recorded_and_dead_ends_dropped() {
         let journal = [
             turn(),
             called("t0", "plan", "{}"),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_speaks_or_plans_is_no_example() {
+    fn a_cycle_that_only_reads_answers_or_plans_is_no_example() {
         let journal = [
             called("t0", "reply", "{}"),
             ended("t0", "reply", "", Some("Answered"), None),

@@ -45,10 +45,10 @@ pub(crate) fn choose(request: &[String], vectors: &[Vec<f32>], recorded: &[Recor
     for other in newest_first {
         let cosines = vectors.iter().filter_map(|own| compute_cosine(own, other.vector.as_deref()?));
         let by_meaning = cosines.max_by(f32::total_cmp);
-        let cosine = by_meaning.unwrap_or_else(|| words_in_common(request, &other.words));
-        let is_told =
-            |(_, kept): &(Likeness, &RecordedRequest)| words_in_common(&kept.words, &other.words) >= NEAR_DUPLICATE;
-        if cosine >= MIN_LIKENESS && !kept.iter().any(is_told) {
+        let cosine = by_meaning.unwrap_or_else(|| compute_word_cosine(request, &other.words));
+        let is_duplicate =
+            |(_, kept): &(Likeness, &RecordedRequest)| compute_word_cosine(&kept.words, &other.words) >= NEAR_DUPLICATE;
+        if cosine >= MIN_LIKENESS && !kept.iter().any(is_duplicate) {
             kept.push((Likeness { id: other.id, cosine }, other));
         }
     }
@@ -65,7 +65,7 @@ fn compute_cosine(a: &[f32], b: &[f32]) -> Option<f32> {
 }
 
 /// The cosine of two sorted sets of words. 0 if they share too few.
-fn words_in_common(a: &[String], b: &[String]) -> f32 {
+fn compute_word_cosine(a: &[String], b: &[String]) -> f32 {
     let known: BTreeSet<&String> = a.iter().collect();
     let shared = b.iter().filter(|word| known.contains(word)).count();
     if shared < MIN_SHARED && a != b || shared == 0 {
@@ -91,14 +91,15 @@ pub(crate) fn render_block(similar: &[(Likeness, Recording)], tz: Tz) -> String 
     text
 }
 
+/// Renders a recording's calls. Those after the cycle was tainted are only counted.
 fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
     let kept = &recording.kept;
     let at = recording.at.map_or_else(String::new, |at| format_local_time(at, tz));
     let head = format!("\n<work recording=\"{}\" at=\"{at}\" likeness=\"{:.2}\"", recording.id, likeness.cosine);
-    let own: Vec<_> = kept.calls.iter().take_while(|call| !call.is_after_others).collect();
-    if own.is_empty() {
+    let untainted: Vec<_> = kept.calls.iter().take_while(|call| !call.is_after_others).collect();
+    if untainted.is_empty() {
         let withheld = format_count(kept.calls.len(), "call");
-        return format!("{head} withheld=\"it had read what others wrote before its {withheld}\"/>");
+        return format!("{head} withheld=\"it had read untrusted text before its {withheld}\"/>");
     }
     let mut text = format!(
         "{head} rounds=\"{}\">\n<asked>{}</asked>",
@@ -107,7 +108,7 @@ fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
     );
     let mut left = MAX_CALLS_CHARS;
     let mut shown = 0;
-    for call in &own {
+    for call in &untainted {
         let line = format!(
             "\n<call tool=\"{}\" did=\"{}\">{}</call>",
             escape_attribute(&call.tool),
@@ -119,13 +120,13 @@ fn render_work(likeness: Likeness, recording: &Recording, tz: Tz) -> String {
         shown += 1;
         text.push_str(&line);
     }
-    let cut = own.len() - shown;
-    let withheld = kept.calls.len() - own.len();
+    let cut = untainted.len() - shown;
+    let withheld = kept.calls.len() - untainted.len();
     if cut > 0 {
         text.push_str(&format!("\n<more calls=\"{cut}\"/>"));
     }
     if withheld > 0 {
-        text.push_str(&format!("\n<withheld calls=\"{withheld}\" why=\"made after it had read what others wrote\"/>"));
+        text.push_str(&format!("\n<withheld calls=\"{withheld}\" why=\"made after it had read untrusted text\"/>"));
     }
     text.push_str("\n</work>");
     text
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_after_others_words_is_named_and_not_shown() {
+    fn calls_after_untrusted_text_are_counted_and_not_shown() {
         let call = |did: &str, is_after_others| RecordedCall {
             tool: "bash".to_owned(),
             input: format!("{{\"command\":\"<{did}>\"}}"),
@@ -224,9 +225,9 @@ mod tests {
         <work recording="7" at="Sat 2026-11-21 14:03" likeness="0.75" rounds="2">
         <asked>Export &quot;it&quot;</asked>
         <call tool="bash" did="Ran one">{"command":"&lt;Ran one>"}</call>
-        <withheld calls="2" why="made after it had read what others wrote"/>
+        <withheld calls="2" why="made after it had read untrusted text"/>
         </work>
-        <work recording="8" at="Sat 2026-11-21 14:03" likeness="0.75" withheld="it had read what others wrote before its 1 call"/>
+        <work recording="8" at="Sat 2026-11-21 14:03" likeness="0.75" withheld="it had read untrusted text before its 1 call"/>
         </similar_work>
         "#);
         assert_eq!(render_block(&[], Tz::UTC), "");

@@ -303,7 +303,7 @@ impl Reason {
                 format!("task {title:?} has its next step now, late: it was due {}", day_and_time(*at))
             }
             Self::MissedTask { title, .. } => format!("task {title:?} missed its time"),
-            Self::Due { title, day, .. } => format!("task {title:?} is to be done until {day}"),
+            Self::Due { title, day, .. } => format!("task {title:?} must be done by {day}"),
             Self::Decay { title, stage, .. } => format!("task {title:?} is quiet: {}", stage.name()),
             Self::OfGuest { chat, what } => format!("{} (chat {chat})", what.describe()),
             Self::Reflection { from, until, .. } => {
@@ -315,9 +315,9 @@ impl Reason {
             Self::InitiativePassed { .. } => "the time for something useful unasked".to_owned(),
             Self::AgreedChange { .. } => "a change of its orders is a week old".to_owned(),
             Self::Pressed { nudge } => match nudge.answer {
-                NudgeAnswer::NoMore => "a button against more nudges".to_owned(),
+                NudgeAnswer::NoMore => "a button that turns nudges off".to_owned(),
                 NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack => {
-                    "a button that a task is done".to_owned()
+                    "a button that finishes a task".to_owned()
                 }
             },
             Self::PersonCommits { subjects } => format_count(subjects.len(), "commit by a person"),

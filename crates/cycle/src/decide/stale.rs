@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_wants_done_or_known_stays() {
+    fn requests_and_questions_never_go_stale() {
         for text in [
             "yes",
             "no",
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn it_takes_a_day_and_a_persons_own_text_that_stands_alone() {
+    fn only_a_persons_own_plain_text_goes_stale_after_a_day() {
         let now = parse_time("2026-11-22T14:06:01Z").unwrap();
         assert!(is_stale(&message("ok"), now) && !is_stale(&message("ok"), now - TimeDelta::seconds(2)));
         let others = [

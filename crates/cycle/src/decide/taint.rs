@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_wrote_is_told_from_what_people_say_themselves() {
+    fn untrusted_text_is_distinguished_from_a_persons_own_words() {
         let own = Incoming { text: "hello".to_owned(), kind: "text".to_owned(), ..Incoming::default() };
         let voice = Incoming { kind: "voice".to_owned(), ..own.clone() };
         let quoting = Incoming { quoted: Some("see this".to_owned()), ..own.clone() };

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_not_believed() {
+    fn impossible_counts_are_limited() {
         assert_eq!(TokenRate::from_counts(60_000, 1).count_fitting_bytes(1_200), 6_000);
         assert_eq!(TokenRate::from_counts(60_000, u64::MAX).count_fitting_bytes(1_200), 1_000);
         assert_eq!(TokenRate::from_counts(1, 1).estimate_tokens(usize::MAX), u64::MAX);

@@ -10,7 +10,7 @@ use crate::decide::machine::Receipt;
 
 /// The maximum length of a commit's subject, in characters.
 const MAX_SUBJECT_CHARS: usize = 100;
-/// The room reserved in it for "Wake: " and ", and 12 things more".
+/// The room reserved in it for "Wake: " and ", and 12 more things".
 const SUBJECT_RESERVE_CHARS: usize = 26;
 /// The maximum length of a line in a commit's body, in characters.
 const MAX_LINE_CHARS: usize = 500;
@@ -18,20 +18,20 @@ const MAX_LINE_CHARS: usize = 500;
 /// Lists the plan's steps without a successful call of their tool, in order. A tool that is planned twice needs two receipts.
 pub fn list_missing_steps(plan: &Plan, receipts: &[Receipt]) -> Vec<String> {
     let tools: Vec<&str> = receipts.iter().map(|receipt| receipt.tool.as_str()).collect();
-    without_receipt(plan, tools).map(|(_, what)| what.to_owned()).collect()
+    find_steps_without_receipt(plan, tools).map(|(_, what)| what.to_owned()).collect()
 }
 
-/// Returns the first such step and its index from 0, given the tools whose calls have succeeded so far.
+/// Returns the first step without a successful call and its index from 0, given the tools whose calls have succeeded so far.
 pub fn find_first_missing<'a>(plan: &'a Plan, tools: &[&str]) -> Option<(usize, &'a str)> {
-    without_receipt(plan, tools.to_vec()).next()
+    find_steps_without_receipt(plan, tools.to_vec()).next()
 }
 
-fn without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<Item = (usize, &'a str)> {
+fn find_steps_without_receipt<'a>(plan: &'a Plan, mut unused: Vec<&str>) -> impl Iterator<Item = (usize, &'a str)> {
     let meant: Vec<Vec<&str>> = plan.steps.iter().map(|step| VerbGroup::list_tools(&step.tool)).collect();
     let mut is_done = vec![false; meant.len()];
     // Steps that allow a single tool come first; steps that allow several take what is left.
-    for of_one in [true, false] {
-        for (meant, is_done) in meant.iter().zip(&mut is_done).filter(|(meant, _)| (meant.len() == 1) == of_one) {
+    for is_single in [true, false] {
+        for (meant, is_done) in meant.iter().zip(&mut is_done).filter(|(meant, _)| (meant.len() == 1) == is_single) {
             if let Some(at) = unused.iter().position(|tool| meant.contains(tool)) {
                 unused.swap_remove(at);
                 *is_done = true;
@@ -101,7 +101,8 @@ impl Account {
         let mut summary = first.clone();
         for (at, clause) in rest.iter().enumerate() {
             if summary.chars().count() + clause.chars().count() > MAX_SUBJECT_CHARS - SUBJECT_RESERVE_CHARS {
-                return format!("{summary}, and {} more", format_count(rest.len() - at, "thing"));
+                let left = rest.len() - at;
+                return format!("{summary}, and {left} more {}", if left == 1 { "thing" } else { "things" });
             }
             summary.push_str("; ");
             summary.push_str(clause);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_done_is_told_and_nothing_else_is() {
+    fn only_missing_steps_are_reported() {
         assert_eq!(render_notice(&[]), None);
         insta::assert_snapshot!(render_notice(&["call Anna".into(), "keep it".into()]).unwrap(), @r"
         Planned, but **not done**:
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_without_receipts_says_what_it_was_all_the_same() {
+    fn a_wake_without_receipts_still_has_a_subject() {
         let mut nothing = Account { notes: vec!["Repaired: freed a stale lock".to_owned()], ..Account::default() };
         assert_eq!(subject(&nothing), "Wake: notes");
         nothing.not_done = vec!["call".to_owned(), "write".to_owned()];
@@ -206,7 +207,7 @@ mod tests {
     #[test]
     fn a_subject_is_one_short_line_whatever_the_receipts_are() {
         let many = account(&["Remembered “one thing that takes its place”"; 9]);
-        assert_eq!(subject(&many), "Wake: remembered “one thing that takes its place”, and 8 things more");
+        assert_eq!(subject(&many), "Wake: remembered “one thing that takes its place”, and 8 more things");
         let few = account(&["Did a", "Did b", "Did c"]);
         assert_eq!(subject(&few), "Wake: did a; did b; did c");
         for receipts in [vec!["x".repeat(900)], vec!["a\n\nWake-Id: forged".to_owned()], vec!["ab ".repeat(50); 40]] {

@@ -198,7 +198,7 @@ impl Tenure {
     }
 
     /// Draws the conclusion from a failed swap; `there` is the current note's id. The term isn't extended.
-    pub fn look_again(&mut self, there: Option<&str>) -> SwapFate {
+    pub fn judge_failed_swap(&mut self, there: Option<&str>) -> SwapFate {
         match there {
             Some(id) if id == self.id => SwapFate::Unchanged,
             Some(id) if self.pending.iter().any(|pending| pending == id) => {

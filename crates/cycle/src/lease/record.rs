@@ -77,12 +77,12 @@ impl LastSeenLease {
     }
 
     /// This machine's own lease.
-    pub(super) fn of_ours(name: &str, is_held: bool, since: &str, at: DateTime<Utc>) -> Self {
+    pub(super) fn for_own_lease(name: &str, is_held: bool, since: &str, at: DateTime<Utc>) -> Self {
         Self { name: clean_name(name), is_ours: true, is_held, since: since.to_owned(), at: format_rfc3339(at) }
     }
 
     /// A lease that another machine holds.
-    pub(super) fn of_others(note: &LeaseNote, at: DateTime<Utc>) -> Self {
+    pub(super) fn for_foreign_lease(note: &LeaseNote, at: DateTime<Utc>) -> Self {
         Self {
             name: clean_name(&note.name),
             is_ours: false,

@@ -120,9 +120,9 @@ impl RemoteLease {
         held.record.fence = fence;
         held.record.trouble = None;
         held.record.until = now_held.then(|| (self.boot.clone(), until_ms));
-        held.record.seen = Some(LastSeenLease::of_ours(&self.name, now_held, &tenure.note.since, held.since));
+        held.record.seen = Some(LastSeenLease::for_own_lease(&self.name, now_held, &tenure.note.since, held.since));
         if let Err(error) = self.file.write(&held.record) {
-            tracing::warn!(%error, "the lease could not be written down");
+            tracing::warn!(%error, "the lease could not be recorded");
         }
         if renewal.is_multiple_of(TIDY_EVERY) {
             self.reference.keep_only(id);
@@ -174,7 +174,7 @@ impl RemoteLease {
     fn resolve_failed_swap(&self, held: &mut Held) -> Result<(), LeaseError> {
         let there = self.reference.read_value(self.bound())?.map(|value| value.id.to_string());
         let Some(tenure) = &mut held.tenure else { return Err(LeaseError::Lost) };
-        match tenure.look_again(there.as_deref()) {
+        match tenure.judge_failed_swap(there.as_deref()) {
             SwapFate::Ours => Ok(()),
             SwapFate::Unchanged => Err(LeaseError::Remote(RemoteError::Locked)),
             SwapFate::Lost => Err(self.record_loss(held)),
@@ -214,7 +214,7 @@ impl Lease for RemoteLease {
                     held.record.watch = watch;
                     if let SeenLease::Note { note, .. } = &seen {
                         held.record.fence = held.record.fence.max(note.fence);
-                        held.record.seen = Some(LastSeenLease::of_others(note, now));
+                        held.record.seen = Some(LastSeenLease::for_foreign_lease(note, now));
                     }
                     self.file.write(&held.record)?;
                     return Ok(Acquired::Others {

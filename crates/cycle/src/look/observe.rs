@@ -26,7 +26,7 @@ use crate::{
     context::{Context, WakeError},
     decide::{
         budget::{Budget, day_begin},
-        lineup::{ModelState, OutOfLine, RankedModel},
+        lineup::{ModelState, RankedModel, SkipReason},
         orient,
         situation::{DueWork, Situation},
     },
@@ -69,7 +69,7 @@ impl Situation {
         let read = |path: &str| repo.map_or(Ok(None), |repo| repo.read_work_tree(path));
         let memory = Memory {
             tasks: ReadTasks::read((context.config, context.clock.now()), read),
-            person_commits: repo.map_or(Ok(Vec::new()), |repo| not_in_hand(store, repo, &told.heads))?,
+            person_commits: repo.map_or(Ok(Vec::new()), |repo| list_unshown_commits(store, repo, &told.heads))?,
             head: repo.map_or(Ok(None), read_head)?,
         };
         Self::read_with_memory(store, memory, told, context)
@@ -112,7 +112,7 @@ impl Situation {
         told: CycleReports,
         (config, now): (&Config, DateTime<Utc>),
     ) -> Result<Self, StoreError> {
-        let mut handled = handled_of_tasks(store)?;
+        let mut handled = read_handled_task_keys(store)?;
         handled.extend(told.handles);
         let stopped_chats: BTreeSet<ChatRef> = store.chats().stopped_chats()?.into_keys().collect();
         let model = read_model_state(store, config, now)?;
@@ -218,7 +218,7 @@ pub(crate) fn is_zone_new(store: &Store, config: &Config, now: DateTime<Utc>) ->
 
 /// Returns `true` if texts for the terminal should go to the owner's chat.
 pub(crate) fn has_texts_for_owner(store: &Store, context: Context<'_>) -> Result<bool, StoreError> {
-    Ok(context.instead_of_terminal().is_some() && store.terminals().has_for_owner()?)
+    Ok(context.find_terminal_fallback().is_some() && store.terminals().has_for_owner()?)
 }
 
 /// Returns the next retry time among the chain's failing models. `None` if no retry is pending.
@@ -243,7 +243,7 @@ pub fn read_model_state(store: &Store, config: &Config, now: DateTime<Utc>) -> R
             is_thinking: name != OFFLINE_MODEL,
             is_free: config.is_free(name),
             is_here: config.is_local(name),
-            out: breaker.map(|it| if it.fault.may_fall_back() { OutOfLine::Passes } else { OutOfLine::Stops }),
+            out: breaker.map(|it| if it.fault.may_fall_back() { SkipReason::FallBack } else { SkipReason::StopChain }),
         }
     };
     let lineup: Vec<RankedModel> = config.list_usable_models().into_iter().map(lined_up).collect();
@@ -305,7 +305,7 @@ pub(crate) fn open_repo(dir: &Path) -> Result<Option<Repo>, WakeError> {
 }
 
 /// Reads the keys of everything said or done about tasks at their times.
-pub(crate) fn handled_of_tasks(store: &Store) -> Result<BTreeSet<String>, StoreError> {
+pub(crate) fn read_handled_task_keys(store: &Store) -> Result<BTreeSet<String>, StoreError> {
     let mut handled = BTreeSet::new();
     for kind in ["at/", "decay/", "due/"] {
         handled.extend(store.maintenance().handled_keys(kind)?);
@@ -379,7 +379,7 @@ pub(crate) fn read_head(repo: &Repo) -> Result<Option<String>, WakeError> {
 }
 
 /// Lists people's new commits without those already shown to waiting cycles. Otherwise each wake would start another cycle for them.
-fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
+fn list_unshown_commits(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(String, String)>, WakeError> {
     let mut commits = person_commits(store, repo)?;
     for head in heads.iter().filter_map(|head| Oid::from_str(head).ok()) {
         // A missing commit hides nothing.
@@ -392,7 +392,7 @@ fn not_in_hand(store: &Store, repo: &Repo, heads: &[String]) -> Result<Vec<(Stri
 
 /// Lists people's commits that no wake has seen, newest first. Empty before the first wake.
 pub(crate) fn person_commits(store: &Store, repo: &Repo) -> Result<Vec<(String, String)>, WakeError> {
-    seen_now(store, repo)?.map_or(Ok(Vec::new()), |seen| person_commits_since(repo, seen))
+    find_current_seen_head(store, repo)?.map_or(Ok(Vec::new()), |seen| list_person_commits_since(repo, seen))
 }
 
 /// Returns the last seen commit.
@@ -401,13 +401,13 @@ pub(crate) fn read_seen_head(store: &Store) -> Result<Option<Oid>, WakeError> {
 }
 
 /// Returns the last seen commit, translated if the history was rewritten. A lost commit hides nothing.
-pub(crate) fn seen_now(store: &Store, repo: &Repo) -> Result<Option<Oid>, WakeError> {
+pub(crate) fn find_current_seen_head(store: &Store, repo: &Repo) -> Result<Option<Oid>, WakeError> {
     let seen = read_seen_head(store)?;
     Ok(seen.map(|seen| repo.history().seen_now(seen)).transpose()?.flatten().or(seen))
 }
 
 /// Lists people's commits since this one, newest first.
-pub(crate) fn person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String, String)>, WakeError> {
+pub(crate) fn list_person_commits_since(repo: &Repo, seen: Oid) -> Result<Vec<(String, String)>, WakeError> {
     if repo.head()? == Some(seen) {
         return Ok(Vec::new());
     }

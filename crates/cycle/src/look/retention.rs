@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_went_back_forgets_less_and_goes_on() {
+    fn a_clock_that_was_set_back_delays_no_round() {
         assert_eq!(choose_turn(&last(Some(9_000), None), at(0)), RetentionTurn::Now);
     }
 }

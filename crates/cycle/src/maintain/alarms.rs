@@ -23,12 +23,7 @@ pub(crate) fn begin_without_remote(session: &mut Session<'_>, error: &RemoteErro
 }
 
 /// Reports a secret in a commit, once per commit. Pushing it anyway is the person's decision and action, because a push can't be undone.
-pub(super) fn alarm_of_secret(
-    session: &mut Session<'_>,
-    repo: &Repo,
-    commit: &str,
-    why: &str,
-) -> Result<(), WakeError> {
+pub(super) fn report_secret(session: &mut Session<'_>, repo: &Repo, commit: &str, why: &str) -> Result<(), WakeError> {
     let branch = repo.branch();
     let text = format!(
         "I haven't pushed my memory to its remote: {why}. Everything is committed here, and none of it has left this machine. Please \
@@ -60,7 +55,7 @@ pub(super) fn report_purged_history(session: &mut Session<'_>, repo: &Repo) -> R
 }
 
 /// Reports a rewound remote with possible solutions, once for the fetch and the push together.
-pub(super) fn alarm_of_rewound(session: &mut Session<'_>, repo: &Repo, rescue_ref: &str) -> Result<(), WakeError> {
+pub(super) fn report_rewound_remote(session: &mut Session<'_>, repo: &Repo, rescue_ref: &str) -> Result<(), WakeError> {
     let branch = repo.branch();
     let push = format!("`git push origin {branch}`");
     let follow = format!(

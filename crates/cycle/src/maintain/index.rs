@@ -13,7 +13,7 @@ use crate::session::Session;
 const BOUND: Duration = Duration::from_secs(2);
 
 /// Updates the index.
-pub(crate) fn keep_current(session: &Session<'_>, repo: &Repo) {
+pub(crate) fn update_index(session: &Session<'_>, repo: &Repo) {
     let config = session.context.config;
     let sources = Sources { brain: repo.root(), store: Some(&session.store), zone: config.timezone };
     match session.index.prepare_index(&sources, Some(BOUND)) {

@@ -38,7 +38,7 @@ fn delete_purged(config: &Config, now: DateTime<Utc>) {
         if now - made.and_utc() > PURGED_KEPT
             && let Err(error) = std::fs::remove_file(&path)
         {
-            tracing::warn!(%error, "{} could not be removed; it is tried again", path.display());
+            tracing::warn!(%error, "{} could not be removed; a later wake tries again", path.display());
         }
     }
 }
@@ -69,7 +69,7 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
         }
         let is_wanted = *session.context.stop.borrow() || session.store.retention().last_message()? != last_message;
         if is_wanted || begun.elapsed() >= BOUND {
-            tracing::info!(rows, "forgot some of what is old; a later wake goes on");
+            tracing::info!(rows, "deleted some old records; a later wake continues");
             return Ok(true);
         }
         tokio::time::sleep(PAUSE).await;
@@ -78,17 +78,17 @@ pub(crate) async fn forget_old(session: &mut Session<'_>) -> Result<bool, WakeEr
     let n_files = chores.len();
     // Rows first: an unnamed file is deleted another day, but a row that names a missing file would mislead.
     let removed: Vec<String> =
-        chores.iter().filter_map(|chore| chore.find_removed_file(&session.context.config.workspace_dir)).collect();
+        chores.iter().filter_map(|chore| chore.find_file_to_remove(&session.context.config.workspace_dir)).collect();
     if !removed.is_empty() {
         session.store.attachments_mut().forget_files(&removed)?;
     }
     for chore in chores {
         if let Err(error) = chore.run() {
-            tracing::warn!(%error, "{} could not be cleared up; it is tried again tomorrow", chore.path().display());
+            tracing::warn!(%error, "{} could not be cleared up; a wake tries again tomorrow", chore.path().display());
         }
     }
     let n_copies = Copies::from_config(session.context.config).forget_old(now, 0).unwrap_or_else(|error| {
-        tracing::warn!(%error, "an old copy could not be removed; it is tried again tomorrow");
+        tracing::warn!(%error, "an old copy could not be removed; a wake tries again tomorrow");
         0
     });
     session.store.maintenance_mut().upkeep_ok(UpkeepKind::Retention)?;

@@ -29,7 +29,7 @@ use crate::{
 
 /// The maximum duration of a fetch before an answer. A slower remote is fetched from as upkeep.
 const PULL_BOUND: Duration = Duration::from_secs(5);
-/// The maximum number of files taken in before an answer, since more would delay it.
+/// The maximum number of edited files committed before an answer, since more would delay it.
 const FEW: usize = 200;
 /// The pause after ineffective housekeeping: the remaining loose objects are too young to be removed.
 const MAINTAIN_EVERY: TimeDelta = TimeDelta::days(1);
@@ -133,10 +133,10 @@ pub(crate) fn is_somebody_waiting(session: &Session<'_>, repo: &Repo) -> Result<
     let observation = Situation::read(&session.store, Some(repo), session.context)?;
     let due = orient::list_due_reasons(&observation);
     let work = orient::choose(due, &observation.model, session.context.config.owner_chat);
-    Ok(work.is_some_and(|work| !orient::is_own(&work, &observation.open_cycles)))
+    Ok(work.is_some_and(|work| !orient::is_background_job(&work, &observation.open_cycles)))
 }
 
-/// Shows and sends messages as far as possible. The rest waits in the outbox.
+/// Shows and sends as many messages as possible. The rest waits in the outbox.
 pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> {
     if let Terminal::AtOnce(screen) = session.context.terminal
         && let Err(error) = screen.show(session.store.unfenced())
@@ -144,7 +144,7 @@ pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> 
         // The text is shown again at the end, and a failure is reported there.
         tracing::warn!(%error, "not all could be shown yet");
     }
-    if let Some(owner) = session.context.instead_of_terminal() {
+    if let Some(owner) = session.context.find_terminal_fallback() {
         session.store.terminals_mut().send_to_owner(owner)?;
     }
     if let Some(channel) = session.context.channel {
@@ -253,7 +253,7 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency:
         if urgency == Urgency::BeforeAnswer {
             session.context.redactor.get_ready();
             session.tooling();
-            index::keep_current(session, repo);
+            index::update_index(session, repo);
         }
     };
     let fetched =
@@ -262,7 +262,7 @@ fn fetch(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urgency:
     note_person_edits(session, account, edits)?;
     match fetched {
         Ok(()) => integrate(session, repo, account, urgency)?,
-        Err(error) => remote_trouble(session, repo, UpkeepKind::Fetch, &error)?,
+        Err(error) => record_remote_failure(session, repo, UpkeepKind::Fetch, &error)?,
     }
     Ok(true)
 }
@@ -282,7 +282,7 @@ fn integrate(session: &mut Session<'_>, repo: &Repo, account: &mut Account, urge
             account.notes.extend(conflicts.iter().map(describe_merge));
             alarms::report_contradictions(session, repo, &conflicts)?;
         }
-        Ok(Integrated::RewoundRemote { rescue_ref }) => alarms::alarm_of_rewound(session, repo, &rescue_ref)?,
+        Ok(Integrated::RewoundRemote { rescue_ref }) => alarms::report_rewound_remote(session, repo, &rescue_ref)?,
         Ok(Integrated::PurgedElsewhere) => alarms::report_purged_history(session, repo)?,
         // An earlier merge may have been cut off before its report.
         Ok(_) => alarms::report_contradictions(session, repo, &[])?,
@@ -342,7 +342,7 @@ fn push(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
             session.report.pushed = true;
             Ok(session.store.maintenance_mut().upkeep_ok(UpkeepKind::Push)?)
         }
-        Err(error) => remote_trouble(session, repo, UpkeepKind::Push, &error),
+        Err(error) => record_remote_failure(session, repo, UpkeepKind::Push, &error),
     }
 }
 
@@ -350,7 +350,7 @@ fn push_once(session: &Session<'_>, repo: &Repo) -> Result<Pushed, RemoteError> 
     let is_over = || has_due_work(session, repo).unwrap_or(true);
     // Everything is answered and committed by now.
     let meanwhile = || {
-        index::keep_current(session, repo);
+        index::update_index(session, repo);
         session.sync.is_indexed.set(true);
     };
     let patience = Patience { timeout: REMOTE_TIMEOUT, is_over: &is_over, meanwhile: &meanwhile };
@@ -365,7 +365,7 @@ fn push_once(session: &Session<'_>, repo: &Repo) -> Result<Pushed, RemoteError> 
 }
 
 /// Records a failing remote, which doesn't fail the wake, for a later attempt. A problem that only a person can solve is reported once.
-fn remote_trouble(
+fn record_remote_failure(
     session: &mut Session<'_>,
     repo: &Repo,
     kind: UpkeepKind,
@@ -392,10 +392,10 @@ fn remote_trouble(
         session.store.maintenance_mut().record_upkeep_failure(UpkeepKind::Fetch, &why, None)?;
     }
     if let RemoteError::Rewound { rescue_ref } = error {
-        return alarms::alarm_of_rewound(session, repo, rescue_ref);
+        return alarms::report_rewound_remote(session, repo, rescue_ref);
     }
     if let RemoteError::HoldsSecret { commit, .. } = error {
-        return alarms::alarm_of_secret(session, repo, commit, &why);
+        return alarms::report_secret(session, repo, commit, &why);
     }
     let needs_person = matches!(error, RemoteError::Refused { .. } | RemoteError::Auth { .. });
     if needs_person && upkeep.failures == 1 {

@@ -20,7 +20,7 @@ pub(crate) async fn note_trouble(session: &mut Session<'_>, error: Option<&WakeE
         }
     };
     if let Err(error) = noted {
-        tracing::debug!(%error, "how the wake went was not noted");
+        tracing::debug!(%error, "the wake's outcome could not be recorded");
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, mut ending: Endi
     ending.account.notes.extend(repairs.iter().map(|(_, what)| format_repair(what)));
     note_damaged_files(repo, &mut ending);
     let staged = with_entry(session, repo, &ending)?;
-    let message = commit_message(session, &ending)?;
+    let message = build_commit_message(session, &ending)?;
     let (mut writable, mut damaged) = (Vec::new(), Vec::new());
     for change in to_changes(&staged).into_iter().chain(ending.removed.iter().cloned()) {
         match repo.check_writable(&change.path) {
@@ -123,7 +123,7 @@ fn list_mentioned_repairs(session: &Session<'_>, message: &str) -> Result<Vec<i6
 
 async fn close_cycle(session: &mut Session<'_>, commit: &str, plan_file: &PlanFile) -> Result<(), WakeError> {
     session.report.commit = Some(commit.to_owned());
-    session.lay_down();
+    session.remove_cycle_from_lock();
     sync::deliver(session).await?;
     session.remove_plan_file(plan_file);
     Ok(())
@@ -136,20 +136,20 @@ pub(crate) fn find_seen_commit(
     repo: &Repo,
     head_shown: Option<&str>,
 ) -> Result<Option<String>, WakeError> {
-    let seen = observe::seen_now(&session.store, repo)?;
+    let seen = observe::find_current_seen_head(&session.store, repo)?;
     // A lost commit says nothing about later ones.
     let is_behind = |shown: &Oid| seen.is_some_and(|seen| repo.contains(seen, *shown).unwrap_or(false));
     let shown = head_shown.and_then(|head| Oid::from_str(head).ok()).filter(|shown| !is_behind(shown));
     let seen = shown.or(seen);
     let is_all_seen = match seen {
-        Some(seen) => observe::person_commits_since(repo, seen)?.is_empty(),
+        Some(seen) => observe::list_person_commits_since(repo, seen)?.is_empty(),
         None => true,
     };
     if is_all_seen { observe::read_head(repo) } else { Ok(seen.map(|seen| seen.to_string())) }
 }
 
 /// Marks all commits so far as seen, so that none is a reason any more.
-pub(crate) fn see_head(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
+pub(crate) fn mark_head_as_seen(session: &mut Session<'_>, repo: &Repo) -> Result<(), WakeError> {
     if let Some(head) = repo.head()? {
         session.store.maintenance_mut().set_handled_value(HEAD_SEEN, &head.to_string())?;
     }
@@ -197,7 +197,7 @@ fn with_entry(session: &Session<'_>, repo: &Repo, ending: &Ending) -> Result<Vec
     Ok(documents.list_staged_files())
 }
 
-fn commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, WakeError> {
+fn build_commit_message(session: &Session<'_>, ending: &Ending) -> Result<String, WakeError> {
     let spent = session.store.ledger().sum_cycle_cost(&ending.cycle.id)?;
     let row = session.store.cycles().find_cycle(&ending.cycle.id)?;
     let model = row.map_or_else(|| NO_MODEL.to_owned(), |row| row.cycle.model);

@@ -39,7 +39,7 @@ pub async fn run_wake(context: Context<'_>, store: &mut Store, trigger: &str) ->
         Ok(_) => store.maintenance_mut().trouble_over(UpkeepKind::Wake, now),
     };
     if let Err(error) = noted {
-        tracing::debug!(%error, "how the wake went was not noted");
+        tracing::debug!(%error, "the wake's outcome could not be recorded");
     }
     if let Ok(report) = &ended
         && !matches!(report.outcome, WakeOutcome::Idle | WakeOutcome::Locked)

@@ -32,7 +32,7 @@ use crate::{
     context::{Context, Report, WakeError},
     decide::{
         budget::Budget,
-        machine::{Cycle, user_text},
+        machine::{Cycle, build_user_message},
         uptake::OUTSIDE,
         verify::Account,
     },
@@ -182,7 +182,7 @@ fn find_refusal(verdict: Verdict) -> Option<String> {
         Decision::Allow => None,
         Decision::Deny => Some(format!("The policy doesn't allow this: {why} Nothing was read.")),
         Decision::Ask => Some(format!(
-            "This asks first, and for a client that only reads nobody is asked: {why} Nothing was read. Your person can read it at their \
+            "This needs approval, and nobody can be asked during a reading call: {why} Nothing was read. Your person can read it at their \
              machine, or change policy.toml."
         )),
     }
@@ -273,7 +273,7 @@ async fn run_changing_call(
     let means = Means::from_config(context.config);
     let mut session = Session::begin(context, &means, store, (lock, sharing), OUTSIDE, &mut report)?;
     let ran = match wake::register_holder(&mut session) {
-        Ok(()) => called_from_outside(&mut session, name, input).await,
+        Ok(()) => run_outside_call(&mut session, name, input).await,
         Err(error) => Err(error),
     };
     trouble::note_trouble(&mut session, ran.as_ref().err()).await;
@@ -311,8 +311,8 @@ fn parse_answered_message(input: &str) -> Result<(i64, String), Told> {
     }
 }
 
-async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str) -> Result<Told, WakeError> {
-    let repo = ready_repo(session)?;
+async fn run_outside_call(session: &mut Session<'_>, name: &str, input: &str) -> Result<Told, WakeError> {
+    let repo = prepare_repo(session)?;
     let (answered, input) = match (name, parse_answered_message(input)) {
         (REPLY, Ok((message, input))) => (Some(message), input),
         (REPLY, Err(told)) => return Ok(told),
@@ -357,7 +357,7 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
     }
     let plan_file = session.open_plan_file(&cycle, &[])?;
     let opening = Entry::Said {
-        raw: user_text("An MCP client calls a tool of yours."),
+        raw: build_user_message("An MCP client calls a tool of yours."),
         messages: ids,
         handles: Vec::new(),
         head: None,
@@ -384,12 +384,12 @@ async fn called_from_outside(session: &mut Session<'_>, name: &str, input: &str)
 }
 
 /// Opens the repository and completes a killed wake's changes.
-fn ready_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
+fn prepare_repo(session: &mut Session<'_>) -> Result<Repo, WakeError> {
     let repo = ready::open_repo(session)?;
     repo.housekeeping().remove_stale_locks();
     ready::finish_interrupted_commit(session, &repo)?;
     if session.store.maintenance().find_handled_value(HEAD_SEEN)?.is_none() {
-        finish::see_head(session, &repo)?;
+        finish::mark_head_as_seen(session, &repo)?;
     }
     ready::clear_plan_files(session)?;
     Ok(repo)

@@ -82,7 +82,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     }
     ready::finish_interrupted_commit(session, &repo)?;
     if session.store.maintenance().find_handled_value(HEAD_SEEN)?.is_none() {
-        finish::see_head(session, &repo)?;
+        finish::mark_head_as_seen(session, &repo)?;
     }
     if settles_doubts {
         session.store.outbox_mut().recover_outbox()?;
@@ -113,7 +113,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         }
         has_worked = true;
         // Long work must not delay scheduled jobs.
-        if orient::is_own(&work, &observation.open_cycles) {
+        if orient::is_background_job(&work, &observation.open_cycles) {
             jobs::check::check_due_jobs(session, &repo).await?;
         }
         let is_answer = work.is_answer();
@@ -122,13 +122,13 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
         backlog = if is_answer { Backlog::HasTurn } else { Backlog::GivesWay };
         let next = match work {
             Work::Resume { cycle_id, has_crashed } => resume::run(session, &repo, &cycle_id, has_crashed).await?,
-            Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Others)?,
+            Work::Undo(undo) => undo::run(session, &repo, &undo).await.map(|()| Next::Continue)?,
             Work::Mechanical(reasons) => {
-                by_rule::run(session, &repo, &observation, &reasons).await.map(|()| Next::Others)?
+                by_rule::run(session, &repo, &observation, &reasons).await.map(|()| Next::Continue)?
             }
             Work::Think { reasons } => run_model_cycle(session, &repo, observation, &reasons).await?,
         };
-        if next == Next::Nobody {
+        if next == Next::Stop {
             break;
         }
     }
@@ -148,7 +148,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     }
     // The machine on duty handles people's commits.
     if !lease::is_on_duty(session.context.config) {
-        finish::see_head(session, &repo)?;
+        finish::mark_head_as_seen(session, &repo)?;
     }
     if has_worked && session.report.outcome == WakeOutcome::Idle {
         session.report.outcome = WakeOutcome::Worked;
@@ -156,7 +156,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
     if session.report.outcome == WakeOutcome::Worked && session.find_interrupt()?.is_none() {
         sync::maintain_repo(session, &repo)?;
         if !session.sync.is_indexed.get() {
-            index::keep_current(session, &repo);
+            index::update_index(session, &repo);
         }
         embed::embed_new_texts(session, &repo).await?;
     }
@@ -164,7 +164,7 @@ pub(crate) async fn run(session: &mut Session<'_>, settles_doubts: bool) -> Resu
 }
 
 /// Returns the name of the model that begins a cycle.
-fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
+fn choose_model(lineup: &ModelState, reasons: &[Reason]) -> String {
     let chat = reasons.iter().find_map(|reason| match reason {
         Reason::Messages { chat, .. } => Some(*chat),
         _ => None,
@@ -175,7 +175,7 @@ fn who_thinks(lineup: &ModelState, reasons: &[Reason]) -> String {
     };
     let own = || if is_reflection { lineup.for_reflection() } else { lineup.find_background_model() };
     let own = || own().map_or(lineup.name(), |model| &model.name);
-    chat.map_or_else(own, |chat| lineup.who_begins(chat)).to_owned()
+    chat.map_or_else(own, |chat| lineup.choose_starting_model(chat)).to_owned()
 }
 
 /// Runs a cycle with the model.
@@ -186,7 +186,7 @@ async fn run_model_cycle(
     reasons: &[Reason],
 ) -> Result<Next, WakeError> {
     let reported = (session.report.cycle_id.clone(), session.report.reasons.len());
-    let model = who_thinks(&observation.model, reasons);
+    let model = choose_model(&observation.model, reasons);
     if let Some(why) = session.try_model(&model)? {
         let asking = reasons.iter().find_map(|reason| match reason {
             Reason::Messages { chat, thread_id, .. } => Some((*chat, *thread_id)),
@@ -194,7 +194,7 @@ async fn run_model_cycle(
         });
         let first = reasons.iter().flat_map(Reason::messages).next().copied();
         fallback::say_unusable(session, asking, first, &why)?;
-        return sync::deliver(session).await.map(|()| Next::Others);
+        return sync::deliver(session).await.map(|()| Next::Continue);
     }
     let mut cycle = session.new_cycle(reasons, &model)?;
     let ids: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
@@ -206,7 +206,7 @@ async fn run_model_cycle(
     observation.reread_messages(&session.store)?;
     let now = session.now();
     let Some(seen) = orient::find_still_due(&observation.messages, &ids, &observation.model, now) else {
-        return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
+        return session.drop_unstarted_cycle(&plan_file, reported).map(|()| Next::Continue);
     };
     let mut world =
         prepare::build_world(session, repo, &cycle, &observation.model, (&observation.messages, &ids), &mut account)?;
@@ -229,7 +229,7 @@ async fn run_model_cycle(
             .first()
             .map_or(Ok(false), |opening| session.store.cycles_mut().begin_message_cycle(&cycle, opening, &seen))?
         {
-            return session.leave_unbegun(&plan_file, reported).map(|()| Next::Others);
+            return session.drop_unstarted_cycle(&plan_file, reported).map(|()| Next::Continue);
         }
     } else {
         // The rules' effects precede the model's opening, in the same transaction.

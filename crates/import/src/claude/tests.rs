@@ -25,7 +25,7 @@ fn taken(conversation: &Value) -> (String, Vec<&'static str>) {
 }
 
 #[test]
-fn what_was_said_comes_and_all_else_is_named() {
+fn messages_are_imported_and_all_else_is_reported() {
     const UNSUPPORTED: &str = "```\nThis block is not supported on your current device yet.\n```";
     let messages = |messages: Value| json!({"uuid": "1", "name": "T", "chat_messages": messages});
     let one = |message: Value| messages(json!([message]));

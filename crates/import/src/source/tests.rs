@@ -214,7 +214,7 @@ fn archives_made_by_people_and_programs_are_read() {
     let cut = write_file(&folder, "cut.zip", &whole[..whole.len() - 9]);
     assert!(list_content(&cut).unwrap_err().contains("can't be read"));
     let up = write_file(&folder, "up.zip", &build_archive(&[note(), pack_file("../a.md", "x")]));
-    assert!(list_content(&up).unwrap_err().contains("outside of its folder"));
+    assert!(list_content(&up).unwrap_err().contains("outside its folder"));
 }
 
 #[test]

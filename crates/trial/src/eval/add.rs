@@ -29,7 +29,7 @@ use super::case::EvalCase;
 const MASK: &str = "***";
 /// The numbers of the owner's chat and a guest's in a case, in place of the real ones.
 const CHATS: (i64, i64) = (1, 2);
-/// The most characters of the first message used as a case's topic.
+/// The maximum length of a case's topic, taken from the first message, in characters.
 const MAX_ABOUT_CHARS: usize = 100;
 
 /// A written case.
@@ -199,7 +199,7 @@ fn write_answers(text: &mut String, story: &WakeStory, left_out: &mut Vec<String
             result.receipt.iter().for_each(|receipt| write_line(text, "receipt", receipt));
             result.taint.iter().for_each(|taint| write_line(text, "taint", taint));
         } else if call.tool.starts_with("mcp__") {
-            left_out.push(format!("{} is a tool of a server, and cases have none.", call.tool));
+            left_out.push(format!("{} is a tool of a server, and cases have no servers.", call.tool));
         }
         if result.has_image {
             left_out.push(format!("The picture that {} showed is left out.", call.tool));
@@ -227,9 +227,9 @@ fn write_receipts(text: &mut String, story: &WakeStory) {
     } else {
         Registry::for_thinking_model()
     };
-    let is_unexpected = |call: &&StoryCall| registry.get(&call.tool).is_some_and(|tool| tool.is_free);
+    let is_free = |call: &&StoryCall| registry.get(&call.tool).is_some_and(|tool| tool.is_free);
     let receipt = |call: &StoryCall| Some((call.tool.clone(), call.result.as_ref()?.receipt.clone()?));
-    let receipts = list_calls(story).filter(|call| !is_unexpected(call)).filter_map(receipt);
+    let receipts = list_calls(story).filter(|call| !is_free(call)).filter_map(receipt);
     let receipts: Vec<String> = receipts
         .map(|(tool, what)| format!("    {{ tool = {}, what = {} }},\n", quote_toml(&tool), quote_toml(&what)))
         .collect();

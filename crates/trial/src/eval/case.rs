@@ -215,7 +215,7 @@ impl EvalCase {
             return Err("it expects nothing, so it would test nothing.".to_owned());
         }
         let paths = case.memory.keys().chain(case.expect.files.keys());
-        if let Some(path) = paths.into_iter().find(|path| !is_of_memory(path)) {
+        if let Some(path) = paths.into_iter().find(|path| !is_memory_path(path)) {
             return Err(format!(
                 "{path:?} isn't a file of the memory: expected claude.md, or a .md below memory/ or skills/."
             ));
@@ -275,13 +275,13 @@ pub(super) fn encode_arguments(input: Option<&toml::Value>) -> Result<String, St
 }
 
 /// Returns `true` if a path names a file of the memory and doesn't lead elsewhere.
-fn is_of_memory(path: &str) -> bool {
+fn is_memory_path(path: &str) -> bool {
     let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     let is_below = path.starts_with("memory/") || path.starts_with("skills/");
     is_plain && (path == memory::CLAUDE || is_below && path.ends_with(".md"))
 }
 
-/// Returns a tool's own name for any of its names.
+/// Returns a tool's canonical name for any of its names.
 pub(super) fn resolve_tool_name(registry: &Registry, name: &str) -> String {
     registry.get(name).map_or_else(|| name.to_owned(), |tool| tool.name.to_string())
 }

@@ -8,7 +8,7 @@ use reveille_tools::Registry;
 
 use super::case::{Expected, ExpectedFile, ExpectedReceipt, resolve_tool_name};
 
-/// The most characters of an unexpected text shown.
+/// The maximum length of a shown unexpected text, in characters.
 const MAX_SHOWN_CHARS: usize = 300;
 
 /// The outcome of a case.

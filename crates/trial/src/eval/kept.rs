@@ -14,7 +14,7 @@ use reveille_base::{
 
 use super::CaseScore;
 
-/// The most runs stored.
+/// The maximum number of stored runs.
 const MAX_RUNS: usize = 50;
 
 /// A run of cases with one model.
@@ -32,7 +32,7 @@ pub struct KeptRun {
     pub scores: Vec<CaseScore>,
 }
 
-/// The differences from the run before.
+/// The differences from the previous run.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Comparison {
     /// The time of that run.
@@ -93,7 +93,7 @@ impl KeptRun {
 }
 
 impl Comparison {
-    /// Describes it for people: a line on the cost, and one each for worse and better cases.
+    /// Describes the comparison for people: a line on the cost, and one each for worse and better cases.
     pub fn describe(&self) -> String {
         let day = parse_time(&self.before).map_or(self.before.clone(), |at| at.format("%Y-%m-%d %H:%M").to_string());
         let mut text =

@@ -49,10 +49,10 @@ use self::{
 use super::booked::{Booked, TrialModelError};
 
 /// The reason given for a case's wakes, and the prefix of the model's name in the ledger.
-const WHAT: &str = "eval";
-/// The most wakes after one message. Each wake but the first continues after an approval.
+const EVAL: &str = "eval";
+/// The maximum number of wakes after one message. Each wake but the first continues after an approval.
 const MAX_WAKES: u32 = 10;
-/// The most cycles read of a case.
+/// The maximum number of a case's cycles read.
 const MAX_CYCLES: usize = 1_000;
 
 /// The score of a case.
@@ -127,8 +127,8 @@ impl<'a> TurnTaker<'a> {
 }
 
 /// Runs the case of a file.
-pub async fn run(context: Context<'_>, path: &Path, turns: TurnTaker<'_>, place: &TrialPlace) -> CaseScore {
-    let model = turns.model();
+pub async fn run(context: Context<'_>, path: &Path, taker: TurnTaker<'_>, place: &TrialPlace) -> CaseScore {
+    let model = taker.model();
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let mut score = CaseScore {
         case: name,
@@ -149,7 +149,7 @@ pub async fn run(context: Context<'_>, path: &Path, turns: TurnTaker<'_>, place:
         }
     };
     score.about.clone_from(&case.about);
-    if let Err(error) = case_run(context, &case, (turns, place), &mut score).await {
+    if let Err(error) = run_case(context, &case, (taker, place), &mut score).await {
         score.why.push(format!("The case couldn't be run: {error}"));
     }
     let masked = |why: &String| context.redactor.redact(why);
@@ -158,13 +158,13 @@ pub async fn run(context: Context<'_>, path: &Path, turns: TurnTaker<'_>, place:
     score
 }
 
-async fn case_run(
+async fn run_case(
     context: Context<'_>,
     case: &EvalCase,
-    (turns, place): (TurnTaker<'_>, &TrialPlace),
+    (taker, place): (TurnTaker<'_>, &TrialPlace),
     score: &mut CaseScore,
 ) -> Result<(), TrialError> {
-    let model = turns.model();
+    let model = taker.model();
     let settings = case.parse_settings().map_err(TrialError::Case)?;
     let name = model.unwrap_or(if case.is_scripted() { SCRIPTED } else { OFFLINE_MODEL });
     name.clone_into(&mut score.model);
@@ -175,9 +175,9 @@ async fn case_run(
     let config = build_config(context.config, case, settings, (&dir, name));
     let model = match model {
         None if case.is_scripted() => Booked::without_ledger(Box::new(ScriptedModel::new(&case.turns))),
-        _ => Booked::for_model(name, WHAT, &config, (context.config, context.clock))?,
+        _ => Booked::for_model(name, EVAL, &config, (context.config, context.clock))?,
     };
-    let model = match turns {
+    let model = match taker {
         TurnTaker::Live(_, cap_usd) => model.with_cap(cap_usd),
         TurnTaker::Scripted | TurnTaker::Model(_) => model,
     };
@@ -207,10 +207,10 @@ async fn case_run(
     // The fallback grammar answers for an unreachable model, whose own quality stays unknown.
     if name != OFFLINE_MODEL && model.requests() == 0 {
         outcome.trouble.push(format!("{name} was never called."));
-    } else if matches!(turns, TurnTaker::Live(..)) && spent.tokens == Usage::default() {
+    } else if matches!(taker, TurnTaker::Live(..)) && spent.tokens == Usage::default() {
         outcome.trouble.push(format!("{name} never answered."));
     }
-    if !matches!(turns, TurnTaker::Live(..)) {
+    if !matches!(taker, TurnTaker::Live(..)) {
         outcome.trouble.extend(answers.list_unrecorded());
     }
     score.why.extend(check_outcome(&case.expect, &outcome, &registry));
@@ -362,7 +362,7 @@ impl Trial<'_> {
         let clock = FixedClock(now);
         let context = Context { clock: &clock, ..self.context };
         for _ in 0..MAX_WAKES {
-            let report = cycle::run_wake(context, store, WHAT).await?;
+            let report = cycle::run_wake(context, store, EVAL).await?;
             if report.outcome == WakeOutcome::Failed {
                 let why = report.error.unwrap_or_default();
                 outcome.trouble.push(format!("the wake failed: {why}"));

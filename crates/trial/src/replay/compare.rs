@@ -8,7 +8,7 @@ use reveille_memory::changes::{ChangedLine, list_changed_lines};
 use reveille_model::Model as _;
 use reveille_store::{CycleRow, Spent};
 
-use super::{Ran, ReplayEnd, files::MadeFiles, recorded::Recorded};
+use super::{ReplayEnd, ReplayRun, files::MadeFiles, recorded::Recorded};
 use crate::booked::Booked;
 
 /// The result of comparing a call.
@@ -98,7 +98,7 @@ pub struct ReplayReport {
 pub(super) fn build_report(
     row: &CycleRow,
     recorded: &Recorded,
-    ran: &Ran,
+    ran: &ReplayRun,
     ((files_then, files_now), notes): ((MadeFiles, MadeFiles), Vec<String>),
     spent: Spent,
     model: &Booked<'_>,
@@ -133,14 +133,14 @@ pub(super) fn build_report(
     }
 }
 
-fn compare_calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
-    let made = ran.acted.iter().zip(&ran.answered_by).map(|(acted, (at, is_same))| ComparedCall {
+fn compare_calls(recorded: &Recorded, ran: &ReplayRun) -> Vec<ComparedCall> {
+    let made = ran.completed.iter().zip(&ran.answered_by).map(|(completed, (at, is_same))| ComparedCall {
         fate: if *is_same { CallFate::Same } else { CallFate::Different },
-        tool: acted.tool.clone(),
-        recorded: recorded.calls.get(*at).map(|known| known.acted.input.clone()),
-        replayed: Some(acted.input.clone()),
+        tool: completed.tool.clone(),
+        recorded: recorded.calls.get(*at).map(|known| known.completed.input.clone()),
+        replayed: Some(completed.input.clone()),
     });
-    let asked = match &ran.end {
+    let unrecorded = match &ran.end {
         ReplayEnd::NotRecorded { tool, input } => Some(ComparedCall {
             fate: CallFate::NotRecorded,
             tool: tool.clone(),
@@ -151,11 +151,11 @@ fn compare_calls(recorded: &Recorded, ran: &Ran) -> Vec<ComparedCall> {
     };
     let missing = recorded.list_unused().map(|known| ComparedCall {
         fate: CallFate::Missing,
-        tool: known.acted.tool.clone(),
-        recorded: Some(known.acted.input.clone()),
+        tool: known.completed.tool.clone(),
+        recorded: Some(known.completed.input.clone()),
         replayed: None,
     });
-    made.chain(asked).chain(missing).collect()
+    made.chain(unrecorded).chain(missing).collect()
 }
 
 /// The receipts of a replay compared with those of its recording.

@@ -13,7 +13,7 @@ use reveille_memory::{
 use reveille_store::{Change, CycleRow, StagedFile, Store};
 use reveille_tools::{Chat, Documents, Registry, World};
 
-use super::recorded::ActedCall;
+use super::recorded::CompletedCall;
 
 /// The name of a folder that stands for the past memory. It doesn't exist, and nothing is written to it.
 const NOWHERE: &str = "replay";
@@ -51,7 +51,7 @@ impl MemoryBefore {
         (context, store): (Context<'_>, &Store),
         row: &CycleRow,
         registry: &Registry,
-        calls: &[ActedCall],
+        calls: &[CompletedCall],
     ) -> Result<MadeFiles, reveille_cycle::WakeError> {
         let mut world = self.build_world(context, store, row)?;
         let mut made = MadeFiles::default();

@@ -35,11 +35,11 @@ pub use self::{
 };
 use self::{
     files::{MadeFiles, MemoryBefore},
-    recorded::{ActedCall, Recorded},
+    recorded::{CompletedCall, Recorded},
 };
 use super::booked::Booked;
 
-/// The most steps of the state machine in a replay.
+/// The maximum number of the state machine's steps in a replay.
 const MAX_STEPS: u32 = 20_000;
 
 /// The end of a replay.
@@ -87,10 +87,10 @@ pub struct Replay<'a> {
 }
 
 /// The result of running a replay.
-struct Ran {
+struct ReplayRun {
     state: Cycle,
-    acted: Vec<ActedCall>,
-    /// For each call in `acted`, the index of the recorded call that answered it, and `true` if both have the same arguments.
+    completed: Vec<CompletedCall>,
+    /// For each call in `completed`, the index of the recorded call that answered it, and `true` if both have the same arguments.
     answered_by: Vec<(usize, bool)>,
     said: Vec<String>,
     end: ReplayEnd,
@@ -166,10 +166,10 @@ impl<'a> Replay<'a> {
         ))
     }
 
-    async fn run_cycle(&mut self, context: Context<'_>, model: &Booked<'_>) -> Ran {
+    async fn run_cycle(&mut self, context: Context<'_>, model: &Booked<'_>) -> ReplayRun {
         let limits = if model.name() == OFFLINE_MODEL { Limits::OFFLINE } else { Limits::STANDARD };
         let limits = limits.with_window(model.context_window());
-        let (mut acted, mut answered_by, mut said) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut completed, mut answered_by, mut said) = (Vec::new(), Vec::new(), Vec::new());
         let mut state = self.begin_cycle();
         let mut end = ReplayEnd::Stopped { why: format!("it took more than {MAX_STEPS} steps.") };
         for _ in 0..MAX_STEPS {
@@ -187,7 +187,7 @@ impl<'a> Replay<'a> {
                         let (open, taints) = (state.open.clone(), state.taints.clone());
                         let ToolRequest { id, name: tool, input } = request;
                         let entry = known.to_outcome(&id);
-                        acted.push(ActedCall { tool, input, open, taints, ..known.acted.clone() });
+                        completed.push(CompletedCall { tool, input, open, taints, ..known.completed.clone() });
                         answered_by.push((at, is_same));
                         vec![entry]
                     }
@@ -227,7 +227,7 @@ impl<'a> Replay<'a> {
                 }
                 Step::Limit(question) => match self.recorded.list_decisions(&question.id) {
                     decided if decided.is_empty() => {
-                        end = build_stop("it would ask here whether to go on, but the recorded wake didn't ask.");
+                        end = build_stop("it would ask here whether to continue, but the recorded wake didn't ask.");
                         break;
                     }
                     decided => decided,
@@ -244,7 +244,7 @@ impl<'a> Replay<'a> {
             entries.iter().for_each(|entry| state.apply(entry));
         }
         model.release();
-        Ran { state, acted, answered_by, said, end }
+        ReplayRun { state, completed, answered_by, said, end }
     }
 
     /// Computes the files that the recorded and the repeated calls make, with notes on the comparison.
@@ -252,7 +252,7 @@ impl<'a> Replay<'a> {
         &self,
         context: Context<'_>,
         (store, repo): (&Store, Option<&Repo>),
-        ran: &Ran,
+        ran: &ReplayRun,
     ) -> Result<((MadeFiles, MadeFiles), Vec<String>), ReplayError> {
         let skip_files = |why: &str| Ok(((MadeFiles::default(), MadeFiles::default()), vec![why.to_owned()]));
         let commit = self.row.commit_id.as_deref().and_then(|id| Oid::from_str(id).ok());
@@ -267,9 +267,9 @@ impl<'a> Replay<'a> {
             Err(error) if error.is_machine_fault() => return Err(error.into()),
             Err(_) => return skip_files("Files aren't compared: the wake's commit is no longer in the memory."),
         };
-        let calls: Vec<ActedCall> = self.recorded.calls.iter().map(|known| known.acted.clone()).collect();
-        let make = |calls: &[ActedCall]| before.apply_calls((context, store), self.row, &self.registry, calls);
-        let (then, now) = (make(&calls)?, make(&ran.acted)?);
+        let calls: Vec<CompletedCall> = self.recorded.calls.iter().map(|known| known.completed.clone()).collect();
+        let make = |calls: &[CompletedCall]| before.apply_calls((context, store), self.row, &self.registry, calls);
+        let (then, now) = (make(&calls)?, make(&ran.completed)?);
         let mut notes: Vec<String> =
             then.refused.iter().map(|call| format!("Left out of the files, on both sides: {call}")).collect();
         let is_log = |path: &str| path == memory::EPISODIC_MEMORY || path.starts_with("memory/agent-memory/archive/");

@@ -12,7 +12,7 @@ use reveille_tools::{Registry, unwrap_call};
 
 /// A completed call, with the circumstances at the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ActedCall {
+pub(super) struct CompletedCall {
     pub(super) tool: String,
     /// Raw JSON arguments.
     pub(super) input: String,
@@ -26,7 +26,7 @@ pub(super) struct ActedCall {
 
 /// A call of the journal, with its outcome.
 pub(super) struct KnownCall {
-    pub(super) acted: ActedCall,
+    pub(super) completed: CompletedCall,
     outcome: Entry,
     is_used: bool,
 }
@@ -90,8 +90,8 @@ impl Recorded {
             Entry::Outcome { call, is_error, .. } => {
                 let Some((tool, input)) = asked.remove(call) else { return };
                 let (open, taints) = (self.state.open.clone(), self.state.taints.clone());
-                let acted = ActedCall { tool, input, at, open, taints, is_error: *is_error };
-                self.calls.push(KnownCall { acted, outcome: entry.clone(), is_used: false });
+                let completed = CompletedCall { tool, input, at, open, taints, is_error: *is_error };
+                self.calls.push(KnownCall { completed, outcome: entry.clone(), is_used: false });
             }
             Entry::Answered { .. } => self.said.push(text.trim().to_owned()),
             Entry::Folded { .. } => self.folded.push_back(entry.clone()),
@@ -111,11 +111,12 @@ impl Recorded {
     pub(super) fn find_call(&mut self, registry: &Registry, request: &ToolRequest) -> Option<(usize, bool)> {
         let named = |name: &str| registry.get(name).map_or_else(|| name.to_owned(), |tool| tool.name.to_string());
         let (tool, input) = (named(&request.name), normalize_text(&request.input));
-        let is_words = registry.get(&request.name).is_some_and(|tool| tool.is_free);
+        let is_free = registry.get(&request.name).is_some_and(|tool| tool.is_free);
         let unused = || self.calls.iter().enumerate().filter(|(_, known)| !known.is_used);
-        let of_tool = || unused().filter(|(_, known)| named(&known.acted.tool) == tool);
-        let same = of_tool().find(|(_, known)| normalize_text(&known.acted.input) == input).map(|(at, _)| (at, true));
-        let found = same.or_else(|| of_tool().next().filter(|_| is_words).map(|(at, _)| (at, false)))?;
+        let of_tool = || unused().filter(|(_, known)| named(&known.completed.tool) == tool);
+        let same =
+            of_tool().find(|(_, known)| normalize_text(&known.completed.input) == input).map(|(at, _)| (at, true));
+        let found = same.or_else(|| of_tool().next().filter(|_| is_free).map(|(at, _)| (at, false)))?;
         self.calls.get_mut(found.0)?.is_used = true;
         Some(found)
     }
@@ -125,7 +126,7 @@ impl Recorded {
         self.calls.iter().filter(|known| !known.is_used)
     }
 
-    /// Returns the entry of messages joined after at most `turns` turns, with the blocks of `before` in front.
+    /// Returns the entry of messages that joined after at most `turns` turns, behind the blocks of `before`.
     pub(super) fn take_news(&mut self, turns: u32, before: Option<&str>) -> Option<Entry> {
         let (_, entry) = self.news.pop_front_if(|(after, _)| *after <= turns)?;
         let Entry::Said { raw, messages, handles, head, taint } = entry else { return None };
@@ -137,7 +138,7 @@ impl Recorded {
         self.folded.pop_front()
     }
 
-    /// Returns the question to continue, with the decision on it.
+    /// Returns the question whether to continue, with the decision on it.
     pub(super) fn list_decisions(&self, question: &str) -> Vec<Entry> {
         let is_of = |entry: &&Entry| match entry {
             Entry::Judged { call, .. } | Entry::Decided { call, .. } => call == question,

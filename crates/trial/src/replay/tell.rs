@@ -8,7 +8,7 @@ use reveille_base::{
 
 use super::{CallFate, ReplayEnd, ReplayReport, RunFigures};
 
-/// The most characters shown of a call's arguments. Arguments that differ are shown in full.
+/// The maximum length of a call's shown arguments, in characters. Arguments that differ are shown in full.
 const MAX_INPUT_CHARS: usize = 100;
 
 /// Renders the report for a terminal.

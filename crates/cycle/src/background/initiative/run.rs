@@ -84,6 +84,6 @@ fn send_proposal(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeE
     };
     let receipt = session.context.redactor.redact(&receipt);
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };
-    let changes = record::fit_to_leave(session, changes);
+    let changes = record::mask_changes(session, changes);
     record::record_entry(session, live, &done, &changes)
 }

@@ -13,7 +13,7 @@ use reveille_store::{JobLook, JobPlan, JobRow, JobState, MessageTime, NewJobRun,
 use crate::{
     background::jobs::{
         self,
-        gate::{GATE_BOUND, Saw, check_gate},
+        gate::{GATE_BOUND, GateResult, check_gate},
         words::{format_span, format_time, render_report},
     },
     context::WakeError,
@@ -174,8 +174,8 @@ async fn check_job(
     let time =
         if row.is_asked { MessageTime::Now } else { jobs::look::choose_message_time(session.context.config, now) };
     match check_gate(session, repo, exec, job, row).await? {
-        Saw::GivesWay => return Ok(None),
-        Saw::Shut { why, seen } => {
+        GateResult::GivesWay => return Ok(None),
+        GateResult::Shut { why, seen } => {
             look.seen = seen;
             look.ended = Some(Ok(()));
             look.message = look.message.or_else(|| {
@@ -184,7 +184,7 @@ async fn check_job(
             });
             look.runs.push(run(slot, JobState::Nothing, None, Some(why)));
         }
-        Saw::Failed(why) => {
+        GateResult::Failed(why) => {
             let why = session.context.redactor.redact(&why);
             // A target that was never read may have a wrong address, so its first failure is reported at once.
             let is_new = row.seen.is_none() && matches!(job.gate, Some(JobGate::Watch(_)));
@@ -198,11 +198,11 @@ async fn check_job(
             look.runs.push(run(slot, JobState::Failed, None, Some(why.clone())));
             look.ended = Some(Err(why));
         }
-        Saw::Open(opened) if job.body.is_some() => {
+        GateResult::Open(opened) if job.body.is_some() => {
             look.seen = opened.seen;
             look.runs.push(run(slot, JobState::Open, opened.found, None));
         }
-        Saw::Open(opened) => {
+        GateResult::Open(opened) => {
             let found = opened.found.unwrap_or_default();
             let before = session.store.jobs().last_job_output(&row.name, i64::MAX)?;
             // A watch's finding is a change by itself.

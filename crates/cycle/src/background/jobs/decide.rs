@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_build_has_kept_is_read() {
+    fn state_kept_by_an_older_release_is_read() {
         let hash = |id: &str| hash_action(id).chars().take(16).collect::<String>();
         let kept = format!("{{\"kind\":\"feed\",\"ids\":[\"{}\"]}}", hash("1"));
         assert_eq!(compare(Some(&kept), &feed(&["2", "1"])).news.as_deref(), Some("Title 2\nhttps://example.org/2"));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_what_differs_unless_all_or_nothing_is() {
+    fn an_output_is_reported_as_the_job_says() {
         assert!(is_reportable(JobNotify::Changes, "a", None) && is_reportable(JobNotify::Changes, "a", Some("b")));
         assert!(
             !is_reportable(JobNotify::Changes, "a\n", Some("a")) && is_reportable(JobNotify::Always, "a", Some("a"))

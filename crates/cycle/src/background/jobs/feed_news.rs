@@ -28,7 +28,7 @@ impl EntryMarks {
     }
 
     fn from_entry(entry: &FeedEntry) -> Self {
-        let link = entry.link.as_deref().and_then(comparable_link).unwrap_or_default();
+        let link = entry.link.as_deref().and_then(normalize_link).unwrap_or_default();
         Self([hash(&entry.id), hash(&link), hash(&entry.title)])
     }
 
@@ -57,7 +57,7 @@ fn hash(text: &str) -> String {
 }
 
 /// Normalises a link, dropping parts that don't change the page. `None` for a whole site, which identifies no entry.
-fn comparable_link(link: &str) -> Option<String> {
+fn normalize_link(link: &str) -> Option<String> {
     let (_, rest) = link.split_once("://").unwrap_or(("", link));
     let (page, fragment) = rest.split_once('#').map_or((rest, ""), |(page, fragment)| (page, fragment));
     let (path, query) = page.split_once('?').unwrap_or((page, ""));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_before_links_were_goes_on_and_tells_nothing_twice() {
+    fn marks_kept_without_links_still_recognise_entries() {
         let known = || Some(vec![EntryMarks::from_id(hash("1"))]);
         let tell = |texts: &[&str]| {
             let entries: Vec<FeedEntry> = texts.iter().map(|text| entry(text)).collect();

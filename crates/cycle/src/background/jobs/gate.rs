@@ -41,11 +41,11 @@ const FOUND_BYTES_MAX: usize = 8 * 1024;
 const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
 /// The result of a gate's check.
-pub(crate) enum Saw {
+pub(crate) enum GateResult {
     /// The gate is closed. The state that the check saw is kept.
     Shut { why: String, seen: Option<String> },
     /// The gate is open.
-    Open(Opened),
+    Open(GateFinding),
     /// The check failed.
     Failed(String),
     /// A person waits, so the check is repeated later.
@@ -54,7 +54,7 @@ pub(crate) enum Saw {
 
 /// The finding of a gate.
 #[derive(Default)]
-pub(crate) struct Opened {
+pub(crate) struct GateFinding {
     /// Untrusted text. `None` without a gate.
     pub(crate) found: Option<String>,
     pub(crate) is_feed: bool,
@@ -70,8 +70,8 @@ pub(crate) async fn check_gate(
     exec: &Exec,
     job: &Job,
     row: &JobRow,
-) -> Result<Saw, WakeError> {
-    let Some(gate) = &job.gate else { return Ok(Saw::Open(Opened::default())) };
+) -> Result<GateResult, WakeError> {
+    let Some(gate) = &job.gate else { return Ok(GateResult::Open(GateFinding::default())) };
     let looking = evaluate_gate(session, exec, &job.name, gate, row);
     tokio::pin!(looking);
     loop {
@@ -79,26 +79,26 @@ pub(crate) async fn check_gate(
             saw = &mut looking => return Ok(saw),
             () = tokio::time::sleep(ASK_EVERY) => {
                 if sync::is_somebody_waiting(session, repo)? {
-                    return Ok(Saw::GivesWay);
+                    return Ok(GateResult::GivesWay);
                 }
             }
         }
     }
 }
 
-async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> Saw {
+async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &JobGate, row: &JobRow) -> GateResult {
     let fit = |text: &str| first_bytes(&session.context.redactor.redact(text), FOUND_BYTES_MAX).trim_end().to_owned();
     let home = session.context.config.home.as_deref();
     let sighting = match gate {
         JobGate::If(command) => {
             return match run_command(exec, command, home).await {
-                Ok((printed, 0)) => Saw::Open(Opened {
+                Ok((printed, 0)) => GateResult::Open(GateFinding {
                     found: Some(fit(&printed)),
                     origin: format!("the command of the job {name}"),
-                    ..Opened::default()
+                    ..GateFinding::default()
                 }),
-                Ok((_, code)) => Saw::Shut { why: format!("its command ended with {code}"), seen: None },
-                Err(why) => Saw::Failed(why),
+                Ok((_, code)) => GateResult::Shut { why: format!("its command ended with {code}"), seen: None },
+                Err(why) => GateResult::Failed(why),
             };
         }
         JobGate::Watch(WatchTarget::Command(command)) => run_command(exec, command, home)
@@ -110,7 +110,7 @@ async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &Jo
     };
     let (sighting, origin) = match sighting {
         Ok(seen) => seen,
-        Err(why) => return Saw::Failed(why),
+        Err(why) => return GateResult::Failed(why),
     };
     let sighting = match sighting {
         Sighting::Text(text) => Sighting::Text(session.context.redactor.redact(&text)),
@@ -119,11 +119,11 @@ async fn evaluate_gate(session: &Session<'_>, exec: &Exec, name: &str, gate: &Jo
     let is_feed = matches!(sighting, Sighting::Feed(_));
     let Compared { kept, news, is_first } = compare(row.seen.as_deref(), &sighting);
     match news {
-        Some(news) => Saw::Open(Opened { found: Some(fit(&news)), is_feed, seen: Some(kept), origin }),
+        Some(news) => GateResult::Open(GateFinding { found: Some(fit(&news)), is_feed, seen: Some(kept), origin }),
         None if is_first => {
-            Saw::Shut { why: "this was the first look, kept for comparison".to_owned(), seen: Some(kept) }
+            GateResult::Shut { why: "this was the first look, kept for comparison".to_owned(), seen: Some(kept) }
         }
-        None => Saw::Shut { why: "nothing has changed".to_owned(), seen: Some(kept) },
+        None => GateResult::Shut { why: "nothing has changed".to_owned(), seen: Some(kept) },
     }
 }
 

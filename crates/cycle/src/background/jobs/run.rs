@@ -63,11 +63,11 @@ pub(crate) fn build_assignment(documents: &Documents, name: &str) -> Assignment 
 
 /// Returns `true` if the run's budget is spent.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live, name: &str) -> Result<bool, WakeError> {
-    Ok(out_of_money(session, live, name)?.is_some())
+    Ok(find_spent_budget(session, live, name)?.is_some())
 }
 
 /// Returns the spending and the budget, once the budget is spent.
-fn out_of_money(session: &Session<'_>, live: &Live, name: &str) -> Result<Option<(f64, f64)>, WakeError> {
+fn find_spent_budget(session: &Session<'_>, live: &Live, name: &str) -> Result<Option<(f64, f64)>, WakeError> {
     let budget = read_job(&live.world.memory.documents, name).map_or(0.0, |job| job.budget_usd);
     let spent = session.store.ledger().sum_cycle_cost(&live.cycle.id)?.cost_usd;
     Ok((spent > 0.0 && spent >= budget).then_some((spent, budget)))
@@ -79,7 +79,7 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, name: &str, r
     let notify = read_job(&live.world.memory.documents, name).map(|job| job.notify).unwrap_or_default();
     let said = session.context.redactor.redact(live.state.last_text());
     // A run that ended by itself is complete, even if its last turn exceeded the budget.
-    let spent = if live.state.is_at_rest() { None } else { out_of_money(session, live, name)? };
+    let spent = if live.state.is_at_rest() { None } else { find_spent_budget(session, live, name)? };
     let (state, output) = match spent {
         Some((spent, budget)) => {
             let why = format!(

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_words_are_code_that_they_cant_leave() {
+    fn untrusted_text_cant_leave_its_code_block() {
         let told = quote_as_code("```\n[here](https://evil.example)\u{202e}");
         assert_eq!(told, "````\n```\n[here](https://evil.example)\\u{202e}\n````");
     }

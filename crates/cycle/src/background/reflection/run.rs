@@ -23,12 +23,12 @@ use crate::{
     session::Session,
 };
 
-/// The number of commits searched for a person's.
+/// The maximum number of commits searched for those by people.
 const SEARCHED_MAX: usize = 10_000;
 /// The maximum number of a person's commits read for edits.
 const COMMITS_MAX: usize = 500;
 /// The period in which habits are counted.
-const HABITS: TimeDelta = TimeDelta::days(30);
+const HABIT_PERIOD: TimeDelta = TimeDelta::days(30);
 /// The maximum number of messages searched for habits.
 const SAID_MAX: usize = 5_000;
 /// The maximum number of exchange entries read per chat.
@@ -112,11 +112,11 @@ fn read_archived_logs(documents: &Documents, days: &Range<NaiveDate>) -> Vec<Str
 
 fn list_past_messages(session: &Session<'_>) -> Result<Vec<PastMessage>, WakeError> {
     let (config, redactor) = (session.context.config, session.context.redactor);
-    let said = session.store.maintenance().own_words_since(session.now() - HABITS, SAID_MAX)?;
-    let kept = session.store.chats().local_chats()?;
+    let said = session.store.maintenance().own_words_since(session.now() - HABIT_PERIOD, SAID_MAX)?;
+    let local_chats = session.store.chats().local_chats()?;
     Ok(said
         .into_iter()
-        .filter(|(_, chat, ..)| !kept.contains(chat))
+        .filter(|(_, chat, ..)| !local_chats.contains(chat))
         .filter_map(|(message, chat, at, text)| {
             let text = one_line(&redactor.redact(&text));
             let date = at?.with_timezone(&config.timezone).date_naive();

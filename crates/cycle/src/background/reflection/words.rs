@@ -22,14 +22,14 @@ const LOG_CHARS_MAX: usize = 30_000;
 
 /// The request to the model.
 const ASKED: &str = "\
-Nobody has asked for anything: look back at these days, and write down what will matter. By rule it was done already what stands in \
-<done>. Now:
+Nobody has asked for anything: look back at these days, and write down what will matter. The rules have already done what \
+<done> lists. Now:
 1. Sum up each day with `day_summary`: what it was about, what came of it, its key facts. It takes the place of the rule's list.
 2. What was learnt and isn't known yet: `remember`. What you have seen three times or more is a pattern: remember it with its \
 sources (days or message numbers). Twice is a coincidence.
 3. What has changed: `forget` the old fact and `remember` the new one. What your person wrote by hand isn't yours to change.
 4. Facts that can't both be so: `contradiction`, which asks your person. Never choose for them.
-5. Add to a fact that may be over the day as of which it holds: “… (as of 2026-05-03)”.
+5. If a fact may stop being true, add the day as of which it holds: “… (as of 2026-05-03)”.
 Don't write to your person. If there is nothing to add, end without a word.";
 
 /// The days to reflect on, as the model sees them.

@@ -54,7 +54,7 @@ fn list_earlier_effects(session: &Session<'_>, plan: &str, number: u32) -> Resul
             done.extend(list_lasting_receipts(&journal, &session.tooling().registry).into_iter().map(str::to_owned));
         } else {
             done.push(format!(
-                "Something (wake {}, which had read others' words: look before you repeat it)",
+                "Something (wake {}, which had read untrusted text: check before you repeat it)",
                 row.cycle.id
             ));
         }
@@ -77,7 +77,7 @@ fn read_standing(session: &Session<'_>, live: &Live, plan: &str) -> Result<StepS
     Ok(StepStanding {
         is_reported: has_ended(live),
         is_in_hand: tool::is_in_hand(&live.world, plan),
-        spent: out_of_money(session, live, plan)?,
+        spent: find_spent_budget(session, live, plan)?,
     })
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<
 }
 
 /// Returns the spending and the budget, once the budget is spent.
-fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
+fn find_spent_budget(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option<(f64, f64)>, WakeError> {
     let text = steps_path(plan).map(|path| live.world.memory.documents.text(&path)).unwrap_or_default();
     let budget = TaskSteps::parse(&text).0.budget_usd().unwrap_or(BUDGET_USD);
     let spent = session.store.ledger().sum_job_cost(&OwnWork::plan_prefix(plan))?.cost_usd;
@@ -95,7 +95,7 @@ fn out_of_money(session: &Session<'_>, live: &Live, plan: &str) -> Result<Option
 }
 
 /// Returns the single request to a model that ends its turn without reporting a result.
-pub(crate) fn is_missing(live: &Live) -> Option<&'static str> {
+pub(crate) fn find_missing_report(live: &Live) -> Option<&'static str> {
     (!has_ended(live) && !live.state.was_asked_for_more()).then_some(words::REPORT_MISSING)
 }
 
@@ -122,6 +122,6 @@ pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, n
     let Ok(ended) = ended else { return Ok(()) };
     let receipt = session.context.redactor.redact(&ended.told);
     let done = Entry::ByRule { receipts: vec![receipt], handles: Vec::new(), head: live.state.head_shown.clone() };
-    let changes = record::fit_to_leave(session, ended.changes);
+    let changes = record::mask_changes(session, ended.changes);
     record::record_entry(session, live, &done, &changes)
 }

@@ -50,7 +50,7 @@ pub(crate) fn render_step(plan: &str, steps: &TaskSteps, step: &TaskStep, done_b
         }
     }
     if let Some(result) = step.result.as_deref() {
-        let result = if step.is_tainted { "it isn't shown here: others' words may be in it" } else { result };
+        let result = if step.is_tainted { "it isn't shown here: it may contain untrusted text" } else { result };
         let other = if step.failures > 0 { " Take another way." } else { "" };
         text.push_str(&format!("\nTried before: {}.{other}", escape(result)));
     }
@@ -71,7 +71,7 @@ fn format_step(step: &TaskStep) -> String {
     let result = match &step.result {
         Some(result) if step.is_tainted => {
             format!(
-                "(others' words may be in what came of it, {} characters: `look_up` file shows them)",
+                "(the result may contain untrusted text, {} characters: `look_up` file shows them)",
                 result.chars().count()
             )
         }
@@ -104,5 +104,4 @@ fn render_lessons(steps: &[TaskStep]) -> String {
 pub(crate) const REPORT_MISSING: &str = "(Say what came of the step with `step_end`. What isn't said there is lost.)";
 
 /// The result of a step that its model didn't report.
-pub(crate) const UNREPORTED: &str =
-    "my AI model ended without saying what came of it; what it did stands in the wake's log";
+pub(crate) const UNREPORTED: &str = "my AI model ended without reporting a result; the wake's log shows what it did";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use reveille_tools::CACHED_FOR;
 
 /// Builds a user message from these texts, as raw JSON.
-pub(super) fn user_blocks(texts: &[String]) -> String {
+pub(super) fn build_user_blocks(texts: &[String]) -> String {
     let blocks: Vec<_> = texts.iter().map(|text| text_block(text)).collect();
     json!({"role": "user", "content": blocks}).to_string()
 }
@@ -18,7 +18,7 @@ pub(super) fn with_blocks(raw: &str, blocks: Vec<Value>) -> Option<String> {
 }
 
 /// Builds a text block with a cache mark, because the next wakes' prompts begin the same way up to here.
-pub(super) fn kept_block(text: &str) -> Value {
+pub(super) fn build_cached_block(text: &str) -> Value {
     json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral", "ttl": CACHED_FOR}})
 }
 

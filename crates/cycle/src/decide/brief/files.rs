@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_sender_wrote_can_not_leave_its_place() {
+    fn a_senders_text_is_escaped() {
         assert_eq!(
             render_attachment(&picture(3)),
             "<attachment id=\"3\" kind=\"photo\" name=\"a&quot;b &lt;c>.png\" type=\"image/png\" bytes=\"3\" note=\"shown behind the messages\"/>"

@@ -132,7 +132,7 @@ pub(super) const UNSETTLED: &str = " unsettled=\"the lines marked so with one nu
 /// Renders the attribute that counts the withheld entries of a document.
 fn render_withheld(path: &str, count: usize) -> String {
     let withheld = match DocKind::from_path(path) {
-        DocKind::Log => "entries of other chats, or of wakes that had, or may have, read what others wrote",
+        DocKind::Log => "entries of other chats, or of wakes that had, or may have, read untrusted text",
         DocKind::Tasks => "tasks of other chats, or that nobody has confirmed",
         _ => "facts of other chats, or that nobody has confirmed",
     };

@@ -32,7 +32,7 @@ const NEXT_CHARS: usize = 100;
 
 /// A shown project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpokenProject {
+pub struct MentionedProject {
     /// The name.
     pub name: String,
     /// The path of its document, which may not exist.
@@ -40,7 +40,7 @@ pub struct SpokenProject {
 }
 
 /// Finds the projects mentioned in these words. Projects belong to the owner, so a guest's chat gets none.
-pub fn spoken_projects(documents: &Documents, reader: Option<ChatRef>, words: &str) -> Vec<SpokenProject> {
+pub fn list_mentioned_projects(documents: &Documents, reader: Option<ChatRef>, words: &str) -> Vec<MentionedProject> {
     if reader.is_some() {
         return Vec::new();
     }
@@ -49,7 +49,7 @@ pub fn spoken_projects(documents: &Documents, reader: Option<ChatRef>, words: &s
     let tasks: Vec<Task> = list_open_tasks(documents).into_iter().map(|(_, task)| task).collect();
     let spoken = find_mentioned_projects(words, &names, &tasks).into_iter().take(PROJECTS_MAX);
     let path_of = |name: &str| known.iter().find(|(other, _)| other == name).map(|(_, path)| path.clone());
-    spoken.map(|name| SpokenProject { path: path_of(&name).unwrap_or_else(|| project_path(&name)), name }).collect()
+    spoken.map(|name| MentionedProject { path: path_of(&name).unwrap_or_else(|| project_path(&name)), name }).collect()
 }
 
 /// Lists the owner's open tasks, each with its list's name. Tasks with untrusted text are left out.
@@ -64,11 +64,11 @@ fn list_open_tasks(documents: &Documents) -> Vec<(&'static str, Task)> {
 }
 
 /// Renders the projects' documents and tasks, with this many bytes for the documents. `None` if no project is mentioned.
-pub(super) fn render_projects(documents: &Documents, spoken: &[SpokenProject], room: usize) -> Option<String> {
+pub(super) fn render_projects(documents: &Documents, spoken: &[MentionedProject], room: usize) -> Option<String> {
     let room = room / spoken.len().max(1);
     let tasks = list_open_tasks(documents);
     let mut text = String::from("<projects note=\"spoken of\">");
-    for SpokenProject { name, path } in spoken {
+    for MentionedProject { name, path } in spoken {
         text.push_str(&format!("\n<project name=\"{}\" path=\"{}\"", escape_attribute(name), escape_attribute(path)));
         match documents.get(path) {
             None => text.push_str(" missing=\"true\">"),
@@ -140,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn a_project_that_is_spoken_of_comes_with_its_open_tasks_and_no_other_does() {
+    fn only_mentioned_projects_are_shown_with_their_open_tasks() {
         let dir = tempfile::tempdir().unwrap();
         let documents = documents(&dir);
-        let spoken = spoken_projects(&documents, None, "How is the greenhouse?");
+        let spoken = list_mentioned_projects(&documents, None, "How is the greenhouse?");
         insta::assert_snapshot!(render_projects(&documents, &spoken, room()).unwrap(), @r#"
         <projects note="spoken of">
         <project name="greenhouse" path="memory/project-memory/greenhouse.md">
@@ -158,10 +158,10 @@ mod tests {
         </project>
         </projects>
         "#);
-        assert_eq!(spoken_projects(&documents, None, "How are you?"), []);
-        assert_eq!(spoken_projects(&documents, Some(ChatRef::from_telegram(5)), "How is the greenhouse?"), []);
+        assert_eq!(list_mentioned_projects(&documents, None, "How are you?"), []);
+        assert_eq!(list_mentioned_projects(&documents, Some(ChatRef::from_telegram(5)), "How is the greenhouse?"), []);
         assert_eq!(render_projects(&documents, &[], room()), None);
-        let by_task = spoken_projects(&documents, None, "order the glass");
+        let by_task = list_mentioned_projects(&documents, None, "order the glass");
         assert_eq!(by_task, spoken);
     }
 

@@ -67,7 +67,7 @@ fn render_recollection(one: &Recollection) -> String {
         let length = one.text.chars().count();
         let reads = if is_said { "read_exchange" } else { "look_up" };
         return text
-            + &format!(" withheld=\"{length} characters, in which others may have a word; {reads} shows them\"/>");
+            + &format!(" withheld=\"{length} characters, which may contain untrusted text; {reads} shows them\"/>");
     }
     let (wake, message) = &one.origin;
     let message = message.filter(|_| !is_said).map(|id| id.to_string());

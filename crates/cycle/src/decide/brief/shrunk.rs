@@ -35,7 +35,7 @@ pub fn shrink_message(raw: &str) -> Option<String> {
         let raw = json!({"role": "user", "content": blocks}).to_string();
         (message_bytes(&raw) < counted / 10 * 9 || raw.len() < bytes / 10 * 9).then_some(raw)
     };
-    for fewer in [without_pictures, remove_spare_blocks, halve_blocks] {
+    for fewer in [remove_pictures, remove_spare_blocks, halve_blocks] {
         blocks = fewer(blocks, counted / 2);
         if let Some(raw) = gain(&blocks) {
             return Some(raw);
@@ -44,7 +44,7 @@ pub fn shrink_message(raw: &str) -> Option<String> {
     None
 }
 
-fn without_pictures(blocks: Vec<Value>, _: usize) -> Vec<Value> {
+fn remove_pictures(blocks: Vec<Value>, _: usize) -> Vec<Value> {
     let is_picture = |block: &Value| {
         block.get("type").and_then(Value::as_str).is_some_and(|kind| matches!(kind, "image" | "document"))
     };
@@ -68,12 +68,12 @@ fn remove_spare_blocks(mut blocks: Vec<Value>, max_bytes: usize) -> Vec<Value> {
 }
 
 fn halve_blocks(blocks: Vec<Value>, _: usize) -> Vec<Value> {
-    blocks.into_iter().map(with_half).collect()
+    blocks.into_iter().map(halve_runs).collect()
 }
 
 /// Halves each long run of lines without an element of ours. Such lines are escaped words, so no element loses its end and no quoted text
 /// leaves its element.
-fn with_half(block: Value) -> Value {
+fn halve_runs(block: Value) -> Value {
     let text = extract_text(&block);
     if text.is_empty() {
         return block;
@@ -148,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn where_the_memory_is_small_what_was_said_is_halved_at_once() {
+    fn if_the_memory_is_small_messages_are_halved_at_once() {
         let said = format!("<messages>\n<message id=\"1\">\n{}\n</message>\n</messages>", "word ".repeat(5_000));
         let shorter = texts(&shrink_message(&message(&["<memory>\nlittle\n</memory>", &said])).unwrap());
         assert!(shorter[0].starts_with("(Left out") && shorter[1].len() < said.len() / 2 + 200, "{shorter:#?}");
     }
 
     #[test]
-    fn what_can_not_be_shortened_is_not() {
+    fn a_message_that_cant_be_shortened_gives_none() {
         for raw in [message(&["short"]), message(&[&"<x/>\n".repeat(2_000)]), "no json".to_owned()] {
             assert_eq!(shrink_message(&raw), None);
         }

@@ -253,7 +253,7 @@ fn untrusted_text_is_counted_but_withheld() {
     <memory>
     <file path="memory/project-memory/active.md" missing="true"/>
     <file path="memory/agent-memory/working-memory.md" missing="true"/>
-    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of other chats, or of wakes that had, or may have, read what others wrote: 2; look_up shows them">
+    <file path="memory/agent-memory/episodic-memory.md" withheld="entries of other chats, or of wakes that had, or may have, read untrusted text: 2; look_up shows them">
     ## 2026-11-20
     - 11:00 c &lt;!-- wake 3 own -->
     </file>
@@ -320,7 +320,7 @@ fn search_results_are_shown_with_their_origin_and_untrusted_ones_are_withheld() 
     <found at="answers/8" date="2026-01-03" by="Ann">
     The boiler is a K7.
     </found>
-    <found at="skills/x.md:4" withheld="6 characters, in which others may have a word; look_up shows them"/>
+    <found at="skills/x.md:4" withheld="6 characters, which may contain untrusted text; look_up shows them"/>
     </recalled>
     "#);
     assert!(!raw.contains("CANARY"), "{raw}");
@@ -367,7 +367,9 @@ fn the_author_of_a_message_is_parsed_back() {
 
 #[test]
 fn a_text_without_messages_is_parsed_as_none() {
-    for raw in ["", "[]", r#"{"content":"<messages>"}"#, &super::super::machine::user_text("<messages><message id=")] {
+    for raw in
+        ["", "[]", r#"{"content":"<messages>"}"#, &super::super::machine::build_user_message("<messages><message id=")]
+    {
         assert_eq!(parse_messages(raw), []);
     }
 }
@@ -467,8 +469,10 @@ fn files_are_shown_in_their_messages_but_are_not_part_of_the_text() {
 
 #[test]
 fn a_folded_reflection_keeps_the_days_that_it_is_about() {
-    let begun =
-        user_blocks(&["<memory>\nlong\n</memory>".to_owned(), "<reflection>\nthe days\n</reflection>".to_owned()]);
-    let carried = carry_over_blocks(&user_blocks(&["summary".to_owned()]), &[begun], &[]).unwrap();
+    let begun = build_user_blocks(&[
+        "<memory>\nlong\n</memory>".to_owned(),
+        "<reflection>\nthe days\n</reflection>".to_owned(),
+    ]);
+    let carried = carry_over_blocks(&build_user_blocks(&["summary".to_owned()]), &[begun], &[]).unwrap();
     assert!(carried.contains("the days") && carried.contains("summary") && !carried.contains("long"), "{carried}");
 }

@@ -30,7 +30,7 @@ impl Cycle {
 
     /// Returns `true` if the conversation must be folded without a summary. If the last turn is still being continued, it ends first.
     pub(super) fn is_to_fold_by_rule(&self, limits: &Limits) -> bool {
-        !self.is_going_on && limits.window.as_ref().is_some_and(|window| self.folding.is_overdue(window))
+        !self.is_continuing && limits.window.as_ref().is_some_and(|window| self.folding.is_overdue(window))
     }
 
     /// Builds the replacement for a summary that can't be requested any more: the model's earlier texts.
@@ -54,7 +54,7 @@ impl Cycle {
         if self.forced < MAX_WITHOUT_ROOM {
             return Step::Fold(self.forced_summary());
         }
-        self.end_with_words(FULL, "this conversation is too long for my AI model, however much I shorten it")
+        self.end_or_fail(FULL, "this conversation is too long for my AI model, however much I shorten it")
     }
 
     /// Begins a new conversation. All questions, approvals, receipts, taints and counts stay.
@@ -62,7 +62,7 @@ impl Cycle {
         let Conversation { system, tools, .. } = &self.conversation;
         self.forced = if self.folding.is_summing() { 0 } else { self.forced.saturating_add(1) };
         self.folding.record_fold((system, tools), raw, folded);
-        self.begin_anew(raw);
+        self.restart_conversation(raw);
     }
 
     /// Continues with another model, which receives nothing of the old conversation. All other state stays, as in [`Self::fold`].
@@ -73,20 +73,20 @@ impl Cycle {
             self.models_before.push(from.to_owned());
         }
         (self.continuations, self.was_asked_for_answer) = (0, false);
-        self.begin_anew(raw);
+        self.restart_conversation(raw);
     }
 
-    fn begin_anew(&mut self, raw: &str) {
+    fn restart_conversation(&mut self, raw: &str) {
         self.conversation.messages = vec![raw.to_owned()];
         self.text.clear();
-        self.is_going_on = false;
+        self.is_continuing = false;
         self.is_full = false;
         self.phase = Phase::Asking;
     }
 
     /// Handles a turn that answers a folding request. Returns `false` for any other turn.
     pub(super) fn fold_turn(&mut self, text: &str, stop: &Stop, called: &[Pending]) -> bool {
-        if self.folding.takes_as_summary(text, stop) {
+        if self.folding.accepts_as_summary(text, stop) {
             let not_run = called.iter().map(|call| call.request.name.clone()).collect();
             self.phase = Phase::Summed(Summary { text: text.trim().to_owned(), not_run, is_forced: false });
         } else if self.folding.accept_empty_flush(text) && called.is_empty() {

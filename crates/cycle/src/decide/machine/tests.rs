@@ -16,7 +16,13 @@ const LIMITS: Limits =
     Limits { background: Stretch::new(20, None), ..Limits::from_stretch(Stretch::new(12, Some(60)), 3) };
 
 fn said(messages: &[i64]) -> Entry {
-    Entry::Said { raw: user_text("hello"), messages: messages.to_vec(), handles: Vec::new(), head: None, taint: None }
+    Entry::Said {
+        raw: build_user_message("hello"),
+        messages: messages.to_vec(),
+        handles: Vec::new(),
+        head: None,
+        taint: None,
+    }
 }
 
 fn usage() -> Usage {
@@ -199,13 +205,13 @@ fn past_the_context_limit_a_shorter_conversation_continues() {
     let Step::Tell(raw) = cycle.next(&LIMITS) else { panic!("{cycle:?}") };
     cycle.apply(&Entry::Said { raw, messages: vec![], handles: Vec::new(), head: None, taint: None });
     assert!(matches!(cycle.next(&LIMITS), Step::Fold(Summary { is_forced: true, .. })));
-    cycle.apply(&folded(&user_text("folded")));
+    cycle.apply(&folded(&build_user_message("folded")));
     assert_eq!(cycle.next(&LIMITS), Step::Ask);
     // If folding doesn't help, the answer lists what was done.
     for _ in 0..2 {
         cycle.apply(&turn(&json!([]), Stop::ContextExceeded));
         let Step::Fold(_) = cycle.next(&LIMITS) else { break };
-        cycle.apply(&folded(&user_text("folded")));
+        cycle.apply(&folded(&build_user_message("folded")));
     }
     let (said, _) = answer(cycle.next(&LIMITS));
     assert_eq!(said, "This conversation became too long for me to continue. Done so far:\n- Did a");
@@ -214,7 +220,7 @@ fn past_the_context_limit_a_shorter_conversation_continues() {
 #[test]
 fn a_conversation_without_room_fails_unless_the_model_wrote_some_text() {
     let full = |words: &str| turn(&json!([text(words)]), Stop::ContextExceeded);
-    let fold = || folded(&user_text("folded"));
+    let fold = || folded(&build_user_message("folded"));
     let ended = |words: &str| next(&[full(""), fold(), full(""), fold(), full(words)]);
     assert!(matches!(ended(""), Step::Fail(why) if why.contains("too long")));
     assert!(
@@ -228,7 +234,7 @@ fn a_conversation_without_room_fails_unless_the_model_wrote_some_text() {
 #[test]
 fn a_cycle_without_text_or_work_fails_and_closes_no_message() {
     let nothing = |stop: Stop| turn(&json!([{"type": "thinking", "thinking": "", "signature": "s"}]), stop);
-    let go_on = || ours(user_text("go on"));
+    let go_on = || ours(build_user_message("go on"));
     let empty = [nothing(Stop::EndTurn), go_on(), nothing(Stop::Unknown("odd".into()))];
     assert!(matches!(next(&empty), Step::Fail(why) if why.contains("without a word")));
     let cut = [nothing(Stop::MaxTokens), go_on(), nothing(Stop::MaxTokens), go_on(), nothing(Stop::MaxTokens)];
@@ -254,7 +260,13 @@ fn a_truncated_text_is_continued_twice_and_then_sent_as_it_is() {
 
 #[test]
 fn a_text_is_joined_only_with_the_text_it_continues() {
-    let go_on = Entry::Said { raw: user_text("go on"), messages: vec![], handles: Vec::new(), head: None, taint: None };
+    let go_on = Entry::Said {
+        raw: build_user_message("go on"),
+        messages: vec![],
+        handles: Vec::new(),
+        head: None,
+        taint: None,
+    };
     let texts = |entries: &[Entry]| answer(next(entries)).0;
     let end = |words: &str| turn(&json!([text(words)]), Stop::EndTurn);
     let paused = turn(&json!([text("Half, ")]), Stop::PauseTurn);
@@ -472,8 +484,13 @@ fn did(id: &str, name: &str, input: &str, content: &str) -> [Entry; 2] {
 
 #[test]
 fn the_same_call_with_the_same_result_three_times_ends_a_cycle_and_is_explained() {
-    let said_results =
-        Entry::Said { raw: user_text("results"), messages: vec![], handles: Vec::new(), head: None, taint: None };
+    let said_results = Entry::Said {
+        raw: build_user_message("results"),
+        messages: vec![],
+        handles: Vec::new(),
+        head: None,
+        taint: None,
+    };
     let three = |calls: [(&str, &str, &str); 3]| {
         let mut cycle = after(&[]);
         for (n, (name, input, content)) in calls.into_iter().enumerate() {
@@ -564,7 +581,7 @@ fn random_entry() -> impl Strategy<Value = Entry> {
         ("[ab]").prop_map(|call| judged(&call, Decision::Ask)),
         ("\\PC{0,20}", stop()).prop_map(|(content, stop)| Entry::Turn { content, stop, usage: usage() }),
         (any::<bool>(), prop::collection::vec(0..9_i64, 0..3)).prop_map(|(is_json, messages)| Entry::Said {
-            raw: if is_json { user_text("hm") } else { "no json".into() },
+            raw: if is_json { build_user_message("hm") } else { "no json".into() },
             messages,
             handles: Vec::new(),
             head: None,
@@ -617,7 +634,7 @@ fn a_cycle_never_forgets_the_origins_of_untrusted_text() {
     let mut cycle = Cycle::replay("[]".into(), "[]".into(), &[said(&[1])]);
     assert_eq!((cycle.taints.len(), cycle.conversation.is_tainted), (0, false));
     let forward = Entry::Said {
-        raw: user_text("look"),
+        raw: build_user_message("look"),
         messages: vec![2],
         handles: Vec::new(),
         head: None,
@@ -681,7 +698,7 @@ fn play_within(limits: &Limits, mut turns: impl Iterator<Item = Entry>, joins: &
                 entries.push(ours(raw));
                 entries.extend(ask.map(|ask| Entry::FoldAsked { ask, tokens: 0 }));
             }
-            Step::Fold(summary) => entries.push(folded(&user_text(&summary.text))),
+            Step::Fold(summary) => entries.push(folded(&build_user_message(&summary.text))),
             Step::Answer { .. } => entries.push(answered(&cycle.open)),
             // The real program keeps the messages in the queue and ends the cycle.
             Step::Fail(_) => {
@@ -824,7 +841,7 @@ proptest! {
 /// A cycle that made a call, received its result, and then received this folding request.
 fn asked_for(ask: FoldAsk) -> Cycle {
     let calling = turn(&json!([text("Let me look."), call("a", "bash")]), Stop::ToolUse);
-    after(&[calling, outcome("a", "bash", false, &[]), ours(user_text("results")), asked(ask)])
+    after(&[calling, outcome("a", "bash", false, &[]), ours(build_user_message("results")), asked(ask)])
 }
 
 #[test]
@@ -835,7 +852,7 @@ fn folding_requests_follow_results_and_the_summary_comes_after_a_written_note() 
         Entry::Turn { content: calls.to_string(), stop: Stop::ToolUse, usage }
     };
     let first = turn(&json!([call("a", "bash")]), Stop::ToolUse);
-    let mut cycle = after(&[first, outcome("a", "bash", false, &[]), ours(user_text("results"))]);
+    let mut cycle = after(&[first, outcome("a", "bash", false, &[]), ours(build_user_message("results"))]);
     for (id, name, tokens, ask) in [
         ("b", "bash", 84_000, None),
         ("c", "bash", 86_000, Some(FoldAsk::Flush)),
@@ -875,14 +892,14 @@ fn a_summary_is_no_answer_and_begins_a_new_conversation_in_the_same_cycle() {
     assert_eq!(cycle.next(&LIMITS), Step::Fold(summary.clone()), "asking for the next step changes nothing");
     assert_eq!(cycle.next(&LIMITS), Step::Fold(summary));
     let before = cycle.clone();
-    cycle.apply(&folded(&user_text("anew")));
-    assert_eq!(cycle.conversation.messages, [user_text("anew")]);
+    cycle.apply(&folded(&build_user_message("anew")));
+    assert_eq!(cycle.conversation.messages, [build_user_message("anew")]);
     assert_eq!(cycle.next(&LIMITS), Step::Ask);
     assert_eq!((&cycle.open, &cycle.receipts, cycle.turns), (&before.open, &before.receipts, before.turns));
     assert_eq!((cycle.meter.taken, &cycle.taints), (before.meter.taken, &before.taints));
     cycle.apply(&turn(&json!([call("a", "note")]), Stop::ToolUse));
     assert!(matches!(cycle.next(&LIMITS), Step::Say(_)), "ids of the old conversation's calls stay used up");
-    cycle.apply(&ours(user_text("again")));
+    cycle.apply(&ours(build_user_message("again")));
     cycle.apply(&turn(&json!([text("It is in /srv/a.")]), Stop::EndTurn));
     assert_eq!(
         answer(cycle.next(&LIMITS)).0,

@@ -10,7 +10,7 @@ use reveille_store::{Cap, CycleRow, Incoming, NewCycle};
 
 use crate::decide::{
     brief::MAX_MESSAGES,
-    gate::waiting_for_files,
+    gate::list_waiting_for_files,
     lineup::{ModelState, RankedModel},
     situation::{Reason, Situation},
     stale,
@@ -42,7 +42,7 @@ pub fn find_still_due<'a>(
     model: &ModelState,
     now: DateTime<Utc>,
 ) -> Option<Vec<&'a Incoming>> {
-    let waiting = waiting_for_files(queued, now);
+    let waiting = list_waiting_for_files(queued, now);
     let is_due = |message: &&Incoming| !waiting.contains(&message.id) && is_answerable(message, model, now);
     ids.iter().map(|id| queued.iter().find(|message| message.id == *id).filter(is_due)).collect()
 }
@@ -64,7 +64,7 @@ pub fn list_new_messages<'a>(
     if knows.len() >= MAX_MESSAGES && queued.iter().any(is_another_chats) {
         return Vec::new();
     }
-    let waiting = waiting_for_files(queued, now);
+    let waiting = list_waiting_for_files(queued, now);
     let is_new = |message: &&Incoming| {
         (Some(message.chat), message.thread_id) == (cycle.chat, cycle.thread_id)
             && message.session.as_deref() == session
@@ -126,7 +126,7 @@ fn compute_standings<'a>(
     model: &'a ModelState,
     now: DateTime<Utc>,
 ) -> impl Iterator<Item = (&'a Incoming, Standing)> {
-    let waiting = waiting_for_files(queued, now);
+    let waiting = list_waiting_for_files(queued, now);
     queued.iter().map(move |message| {
         let standing = if is_taken(message, open_cycles) {
             Standing::InHand

@@ -191,7 +191,7 @@ fn is_missed(theirs: &ChatTasks<'_>, at: DateTime<Utc>) -> bool {
 }
 
 /// Returns the next approved change of the standing orders whose effect should be reported: one at a time, like all unasked messages.
-pub(crate) fn agreed_change(observed: &Situation) -> Option<Reason> {
+pub(crate) fn find_agreed_change(observed: &Situation) -> Option<Reason> {
     let first = observed.proposals.first().filter(|_| !is_quiet(observed) && observed.tells_left > 0)?;
     Some(Reason::AgreedChange { proposal: Box::new(first.clone()) })
 }

@@ -48,7 +48,7 @@ fn message(id: i64, chat: ChatRef) -> Incoming {
 }
 
 #[test]
-fn what_went_stale_is_closed_before_the_rest_is_answered() {
+fn stale_messages_are_closed_before_the_rest_is_answered() {
     let mut scene = scene();
     let old = |id, text: &str| Incoming {
         text: text.to_owned(),
@@ -168,7 +168,7 @@ fn messages_are_due_by_chat_and_topic_in_their_order() {
 }
 
 #[test]
-fn what_came_for_a_cycles_chat_joins_it_unless_another_cycle_has_it() {
+fn new_messages_join_their_chats_cycle_unless_another_cycle_holds_them() {
     let scene = scene();
     let mut waiting = open_cycle("waits", CycleState::Waiting, None);
     let mut running = open_cycle("runs", CycleState::Running, None);
@@ -214,7 +214,7 @@ fn a_message_in_back_off_is_due_when_that_ends() {
 }
 
 #[test]
-fn what_an_open_cycle_has_in_its_conversation_is_left_to_it() {
+fn messages_held_by_an_open_cycle_are_left_to_it() {
     let mut scene = scene();
     scene.messages = vec![Incoming { cycle_id: Some("c1".to_owned()), ..message(1, ChatRef::from_telegram(7)) }];
     assert_eq!(scene.reasons().len(), 1, "that cycle has ended");
@@ -414,7 +414,7 @@ fn counts_read_well() {
 }
 
 #[test]
-fn what_is_told_by_rule_keeps_within_what_the_day_allows() {
+fn messages_by_rule_stay_within_the_days_limit() {
     let mut scene = scene();
     scene.tasks = tasks(ACTIVE);
     let thought_about = scene.due().len();
@@ -447,7 +447,7 @@ fn a_tasks_time_that_was_missed_is_done_late_left_out_or_told() {
 }
 
 #[test]
-fn what_may_not_be_told_at_night_was_not_missed_by_then() {
+fn a_time_in_quiet_hours_is_due_when_they_end() {
     let mut scene = scene();
     scene.model = ModelState::for_model("offline");
     let time = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
@@ -519,16 +519,16 @@ fn a_guests_task_is_told_to_the_guest_by_rule_and_to_nobody_else() {
     assert_eq!(scene.due(), [""; 0]);
 }
 
-fn look_back(id: &str) -> CycleRow {
+fn reflection_cycle(id: &str) -> CycleRow {
     let mut row = open_cycle(id, CycleState::Running, None);
     row.cycle.reasons = vec![format!("{REFLECTION} 2026-11-20")];
     row
 }
 
 #[test]
-fn an_interrupted_look_back_waits_for_messages_and_for_tasks() {
+fn an_interrupted_reflection_waits_for_messages_and_for_tasks() {
     let mut scene = scene();
-    scene.open_cycles = vec![look_back("back"), open_cycle("crashed", CycleState::Running, None)];
+    scene.open_cycles = vec![reflection_cycle("back"), open_cycle("crashed", CycleState::Running, None)];
     scene.messages = vec![message(1, ChatRef::from_telegram(7))];
     scene.tasks = TaskList::parse(ACTIVE).0.tasks().to_vec();
     let due = scene.due();
@@ -546,18 +546,18 @@ fn an_interrupted_look_back_waits_for_messages_and_for_tasks() {
 }
 
 #[test]
-fn while_a_look_back_is_parked_there_is_no_second_one() {
+fn while_a_reflection_is_parked_no_other_starts() {
     let mut scene = scene();
     let day = |day| chrono::NaiveDate::from_ymd_opt(2026, 11, day).unwrap();
     scene.to_reflect = Some(day(19)..day(21));
     assert_eq!(scene.reasons().len(), 1);
-    let parked = CycleRow { asks_until: Some(scene.now + TimeDelta::days(1)), ..look_back("parked") };
+    let parked = CycleRow { asks_until: Some(scene.now + TimeDelta::days(1)), ..reflection_cycle("parked") };
     scene.open_cycles = vec![parked];
     assert_eq!(scene.reasons(), []);
 }
 
 #[test]
-fn what_comes_by_itself_is_left_to_the_machine_on_duty() {
+fn only_the_machine_on_duty_does_unasked_work() {
     let mut scene = scene();
     scene.tasks = tasks(ACTIVE);
     scene.to_reflect = Some(scene.now.date_naive().pred_opt().unwrap()..scene.now.date_naive());
@@ -606,13 +606,13 @@ fn a_tasks_last_day_speaks_on_it_and_once_when_it_is_over() {
     scene.handled.clear();
     scene.now = parse_time("2026-11-23T11:00:00Z").unwrap();
     scene.model = scene.model.out_of_reach();
-    assert_eq!(scene.due(), ["task \"Passport\" is to be done until 2026-11-22"]);
+    assert_eq!(scene.due(), ["task \"Passport\" must be done by 2026-11-22"]);
     scene.tells_left = 0;
     assert_eq!(scene.due(), [""; 0]);
 }
 
 #[test]
-fn what_was_touched_on_its_last_day_is_spoken_of_in_the_evening() {
+fn a_task_touched_on_its_last_day_is_mentioned_in_the_evening() {
     let mut scene = scene();
     scene.tasks = tasks("## Passport\n- touched: 2026-11-21\n- due: 2026-11-21\n");
     assert_eq!(scene.due(), [""; 0]);
@@ -620,5 +620,5 @@ fn what_was_touched_on_its_last_day_is_spoken_of_in_the_evening() {
     assert_eq!(scene.due().len(), 1);
     // A due task isn't also called quiet.
     scene.tasks = tasks("## Passport\n- touched: 2026-11-01\n- due: 2026-11-21\n");
-    assert_eq!(scene.due(), ["task \"Passport\" is to be done until 2026-11-21"]);
+    assert_eq!(scene.due(), ["task \"Passport\" must be done by 2026-11-21"]);
 }

@@ -43,7 +43,7 @@ fn a_term_is_over_when_no_whole_millisecond_of_it_is_left() {
 }
 
 #[test]
-fn what_is_free_absent_or_our_own_is_taken_at_once() {
+fn a_free_absent_or_own_lease_is_taken_at_once() {
     let take = |old: Option<&str>, fence| LeaseStep::Take { old: old.map(str::to_owned), fence };
     assert_eq!(look(&SeenLease::Absent, &[], None, at(0)), take(None, 4), "an emptied place begins no lower");
     assert_eq!(look(&seen("a", note("desk", 7, false)), &[], None, at(0)), take(Some("a"), 8));
@@ -52,7 +52,7 @@ fn what_is_free_absent_or_our_own_is_taken_at_once() {
 }
 
 #[test]
-fn what_stands_unchanged_for_a_term_and_a_margin_has_expired() {
+fn a_note_unchanged_for_a_term_and_a_margin_has_expired() {
     let held = seen("a", note("desk", 7, true));
     let LeaseStep::Wait { watch, left } = look(&held, &[], None, at(100)) else { panic!("it is held") };
     assert_eq!(left, TERM + TERM / 4);
@@ -244,7 +244,7 @@ impl World {
             }
             _ if swap.is_first => {}
             _ => {
-                let fate = machine.tenure.as_mut().map(|tenure| tenure.look_again(there.as_deref()));
+                let fate = machine.tenure.as_mut().map(|tenure| tenure.judge_failed_swap(there.as_deref()));
                 if fate == Some(SwapFate::Lost) {
                     machine.tenure = None;
                 }

@@ -1,4 +1,4 @@
-//! Old files in the workspace. Old logs are emptied, and long logs without rotation are cut. Old files beside the logs and old message
+//! Old files in the workspace. Old logs are emptied, and long logs without rotation are cut. Old rotated logs, plan files and message
 //! files are deleted. Only plain files directly in `logs/`, `logs/plans/`, `voice/` and `files/` count; links are left alone.
 //!
 //! Our programs rotate their own logs ([`reveille_base::logs`]). A log that launchd or another starter writes for them (`bot.err.log`) may
@@ -57,8 +57,9 @@ pub(crate) fn list_chores(
     now: DateTime<Utc>,
 ) -> Result<Vec<Chore>, StoreError> {
     let dir = config.logs_dir();
-    let mut chores: Vec<Chore> = plain_files(&dir).filter_map(|file| chore_of_log(file, before)).collect();
-    let plans = plain_files(&dir.join("plans")).filter(|file| file.name.ends_with(".md") && file.changed_at < before);
+    let mut chores: Vec<Chore> = list_plain_files(&dir).filter_map(|file| find_log_chore(file, before)).collect();
+    let plans =
+        list_plain_files(&dir.join("plans")).filter(|file| file.name.ends_with(".md") && file.changed_at < before);
     chores.extend(plans.map(|file| Chore::Remove(file.path)));
     let (queued, oldest) = store.inbox().queue_depth()?;
     // If the age of the oldest message is unknown, any voice file may belong to it.
@@ -67,14 +68,14 @@ pub(crate) fn list_chores(
         (_, Some(oldest)) => Some((now - VOICE_KEPT).min(oldest - VOICE_SLACK)),
         (_, None) => None,
     };
-    for file in plain_files(&config.voice_dir()) {
+    for file in list_plain_files(&config.voice_dir()) {
         if voice_before.is_some_and(|before| file.changed_at < before)
             && !store.retention().is_file_wanted(&file.name)?
         {
             chores.push(Chore::Remove(file.path));
         }
     }
-    for file in plain_files(&config.files_dir()).filter(|file| file.changed_at < before) {
+    for file in list_plain_files(&config.files_dir()).filter(|file| file.changed_at < before) {
         if !store.retention().is_file_wanted(&file.name)? {
             chores.push(Chore::Remove(file.path));
         }
@@ -83,7 +84,7 @@ pub(crate) fn list_chores(
     Ok(chores)
 }
 
-fn chore_of_log(file: Found, before: DateTime<Utc>) -> Option<Chore> {
+fn find_log_chore(file: Found, before: DateTime<Utc>) -> Option<Chore> {
     let is_old = file.changed_at < before;
     match file.name.as_str() {
         name if name.ends_with(".log") && file.bytes > LOG_BYTES => Some(Chore::Cut(file.path)),
@@ -96,7 +97,7 @@ fn chore_of_log(file: Found, before: DateTime<Utc>) -> Option<Chore> {
 }
 
 /// Lists the plain files of a directory that is itself no link, sorted. Unreadable entries are skipped.
-fn plain_files(dir: &Path) -> impl Iterator<Item = Found> + use<> {
+fn list_plain_files(dir: &Path) -> impl Iterator<Item = Found> + use<> {
     let is_dir = fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir());
     let entries = is_dir.then(|| fs::read_dir(dir).ok()).flatten().into_iter().flatten();
     let mut files: Vec<Found> = entries
@@ -121,7 +122,7 @@ impl Chore {
     }
 
     /// Returns the file to be deleted, relative to the workspace. `None` for other tasks.
-    pub(crate) fn find_removed_file(&self, workspace: &Path) -> Option<String> {
+    pub(crate) fn find_file_to_remove(&self, workspace: &Path) -> Option<String> {
         let Self::Remove(path) = self else { return None };
         Some(path.strip_prefix(workspace).ok()?.to_str()?.to_owned())
     }

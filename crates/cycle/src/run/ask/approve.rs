@@ -88,9 +88,9 @@ pub(crate) fn judge(
                 Some(Ok(proposal)) => Some(proposal),
                 None => None,
             };
-            let told = proposal.iter().flat_map(proposal::describe_effect).collect::<Vec<_>>();
-            verdict.reasons.splice(0..0, told);
-            let FoundFiles { named, unheld } = named_files(session, live, request);
+            let effects = proposal.iter().flat_map(proposal::describe_effect).collect::<Vec<_>>();
+            verdict.reasons.splice(0..0, effects);
+            let FoundFiles { named, unheld } = list_named_files(session, live, request);
             verdict.reasons.extend(unheld);
             let may_stand = proposal.is_none() && may_stand(session, live, registry, (request, &named), &verdict);
             ask_person(session, live, CallQuestion { request, may_stand, proposal, verdict, judged, named })?;
@@ -118,7 +118,7 @@ fn find_verdict(session: &Session<'_>, live: &Live, registry: &Registry, request
     let ToolRequest { name, input, .. } = request;
     let verdict = registry.judge(name, input, &live.world, find_origins(live, registry, request).as_deref())?;
     let sends = registry.get(name).is_none_or(|tool| tool.may_send(input, &live.world));
-    Some(unless_it_gives_away(verdict, request, sends, session.context.redactor))
+    Some(deny_leaks(verdict, request, sends, session.context.redactor))
 }
 
 /// Returns the origin of untrusted content that a call names and will read when it runs.
@@ -145,7 +145,7 @@ pub(crate) fn find_prohibition(
         return None;
     }
     let why = verdict.reasons.join(" ");
-    let why = format!("It was allowed before, and by now the policy doesn't allow it: {why} Nothing was done now.");
+    let why = format!("It was allowed before, but the policy no longer allows it: {why} Nothing was done now.");
     Some((Entry::Judged { call: request.id.clone(), verdict }, why))
 }
 
@@ -181,7 +181,7 @@ fn may_stand(
         || is_long(input, named, &verdict.reasons)
         // A rule contains a command's words, but not the later content of the files it names.
         || named.runs_files()
-        || (!named.is_empty() && standing::is_given_something(name, input, &live.world.means.rules))
+        || (!named.is_empty() && standing::has_access(name, input, &live.world.means.rules))
         || standing::names_scratch(name, input, &live.world.means.rules, live.world.means.shelter.scratch())
         || standing::derive_rule(name, input).is_none_or(|rule| session.context.redactor.contains_secret(&rule))
     {
@@ -343,7 +343,7 @@ pub(crate) fn find_decision(
     }))
 }
 
-/// Runs a call approved by a person: exactly the bytes they saw, once. A rule that forbids the call by now wins over the approval.
+/// Runs a call approved by a person: exactly the bytes they saw, once. A rule that now forbids the call wins over the approval.
 pub(crate) async fn run_approved_call(
     session: &mut Session<'_>,
     live: &mut Live,
@@ -372,19 +372,19 @@ pub(crate) async fn run_approved_call(
     live.state.apply(&entry);
     record::preview_entries(live, entries);
     live.exec.approve(consents, held);
-    let carried_out = record::carry_out(session, live, registry, request).await;
+    let result = record::execute_call(session, live, registry, request).await;
     live.exec.revoke_approval();
     session.forget_tooling();
-    carried_out
+    result
 }
 
 /// Finds the files named in a command, in their current state. They are shown to the person, and the approval is bound to them.
-fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) -> FoundFiles {
+fn list_named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) -> FoundFiles {
     let Some(text) = standing::find_command(&request.name, &request.input) else { return FoundFiles::default() };
     // No running program may replace a file during the check. The cycle is parked now anyway.
     live.exec.end_shell();
     let redactor = session.context.redactor;
-    let is_given = standing::is_given_something(&request.name, &request.input, &live.world.means.rules);
+    let is_given = standing::has_access(&request.name, &request.input, &live.world.means.rules);
     held::find_named_files((&text, is_given), live.exec.shelter(), &live.world.means.rules, &|text| {
         !redactor.contains_secret(text)
     })
@@ -392,7 +392,7 @@ fn named_files(session: &Session<'_>, live: &mut Live, request: &ToolRequest) ->
 
 /// Denies a call whose arguments would give a secret away. A call with a secret is never asked about: secrets are masked in questions, and
 /// a mask could hide something else.
-fn unless_it_gives_away(verdict: Verdict, request: &ToolRequest, sends: bool, redactor: &Redactor) -> Verdict {
+fn deny_leaks(verdict: Verdict, request: &ToolRequest, sends: bool, redactor: &Redactor) -> Verdict {
     let ToolRequest { name, input, .. } = request;
     // fault: call-carries-secret-away
     if sends && redactor.carries_live_secret(input) {

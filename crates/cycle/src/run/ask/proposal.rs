@@ -47,7 +47,8 @@ pub(crate) fn build_proposal(
     let now = session.now();
     if session.store.proposals().has_open_proposal(now)? {
         return Ok(Some(Err(
-            "Another proposal waits for your person's word: one at a time. Nothing was done.".to_owned()
+            "Another proposal waits for your person's answer, and only one can wait at a time. Nothing was done."
+                .to_owned(),
         )));
     }
     let Some((title, effect)) = parse_stated_effect(&request.input) else {
@@ -128,7 +129,7 @@ pub(crate) fn check_approved_texts(
             done.changes.push(Change::Agree { proposal: proposal.id });
             Ok(Ok(done))
         }
-        Some(_) => refuse("A file says something else by now than when your person was asked."),
+        Some(_) => refuse("A file has changed since your person was asked."),
         None => refuse("Nobody was asked about this."),
     }
 }

@@ -154,7 +154,7 @@ fn choose_view(
     let (bytes, head) = match read_head(&full) {
         Ok(found) => found,
         Err(source) if disk::is_machine_fault(&source) => return Err(WakeError::Workspace { path: full, source }),
-        Err(_) => return Ok(described("not where it was kept any more")),
+        Err(_) => return Ok(described("no longer where it was kept")),
     };
     match content::sniff(&head) {
         Content::Image { mime, size } => {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_conversation_counts_and_words_about_it_do_not() {
+    fn only_pictures_and_pdfs_in_the_conversation_count() {
         let image = format!(r#"{{"role":"user","content":[{{{IMAGE_BLOCK},"source":{{}}}}]}}"#);
         let pdf = image.replace(IMAGE_BLOCK, PDF_BLOCK);
         let left = Allowance::from_conversation(&[image.clone(), image, pdf], 8);

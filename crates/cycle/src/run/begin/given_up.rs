@@ -40,7 +40,7 @@ pub fn note_cut_off(
         taint: Some("messages that are on hold".to_owned()),
         ..NewOutgoing::notice(
             left.chat.unwrap_or(teller.owner_chat),
-            teller.redactor.redact(&put_aside("each time I was cut off before I could begin", &dead, None)),
+            teller.redactor.redact(&render_on_hold("each time I was cut off before I could begin", &dead, None)),
         )
     };
     store.cycles_mut().note_cut_off(cycle_id, &left.messages, (!dead.is_empty()).then_some(&notice))
@@ -53,7 +53,7 @@ fn is_last(message: &Incoming) -> bool {
 
 /// Builds the notice about a given-up cycle. A failure of its messages is reported once over all attempts, and again when they are put on
 /// hold. Each branch with unfinished work is named.
-pub(crate) fn given_up(
+pub(crate) fn build_giving_up_notice(
     session: &Session<'_>,
     cycle: &NewCycle,
     state: &Cycle,
@@ -67,20 +67,20 @@ pub(crate) fn given_up(
     let (key, text) = match (giving_up, state.open.first()) {
         (GivingUp::TooLong(why), Some(_)) => {
             let open: Vec<&str> = queued.iter().filter(is_open).map(|message| message.text.as_str()).collect();
-            (cycle.id.clone(), too_long(why, &open, parked))
+            (cycle.id.clone(), render_too_long(why, &open, parked))
         }
         (GivingUp::Failed(why), Some(first)) if dead.is_empty() => {
             // fault: branch-named-message-once
             let key = if parked.is_some() { cycle.id.clone() } else { first.to_string() };
-            (key, begins_again(why, "soon", parked))
+            (key, render_restart(why, "soon", parked))
         }
-        (GivingUp::Failed(why), Some(_)) => (cycle.id.clone(), put_aside(why, &dead, parked)),
-        (GivingUp::Blameless { why, when }, Some(_)) => (cycle.id.clone(), begins_again(why, when, parked)),
+        (GivingUp::Failed(why), Some(_)) => (cycle.id.clone(), render_on_hold(why, &dead, parked)),
+        (GivingUp::Blameless { why, when }, Some(_)) => (cycle.id.clone(), render_restart(why, when, parked)),
         (GivingUp::Blameless { why, when }, None) if !state.handles.is_empty() => {
-            (cycle.id.clone(), begins_work_again(&cycle.reasons, why, when, parked))
+            (cycle.id.clone(), render_restart_of_work(&cycle.reasons, why, when, parked))
         }
         (GivingUp::Failed(why) | GivingUp::TooLong(why) | GivingUp::Blameless { why, .. }, None) => {
-            (cycle.id.clone(), gives_work_up(&cycle.reasons, why, parked))
+            (cycle.id.clone(), render_end_of_work(&cycle.reasons, why, parked))
         }
         (GivingUp::Unheard | GivingUp::Dropped, _) => (cycle.id.clone(), String::new()),
     };
@@ -95,24 +95,24 @@ pub(crate) fn given_up(
     })
 }
 
-fn written_by_then(parked: Option<&str>) -> String {
+fn render_branch(parked: Option<&str>) -> String {
     parked.map_or_else(String::new, |branch| format!(". What I had written by then is on the branch `{branch}`"))
 }
 
-fn begins_again(why: &str, when: &str, parked: Option<&str>) -> String {
-    let parked = written_by_then(parked);
+fn render_restart(why: &str, when: &str, parked: Option<&str>) -> String {
+    let parked = render_branch(parked);
     format!(
         "I gave up my unfinished work because {why}. Your message is safe, and I'll start over with it {when}{parked}."
     )
 }
 
-fn begins_work_again(reasons: &[String], why: &str, when: &str, parked: Option<&str>) -> String {
-    let parked = written_by_then(parked);
+fn render_restart_of_work(reasons: &[String], why: &str, when: &str, parked: Option<&str>) -> String {
+    let parked = render_branch(parked);
     format!("I gave up a piece of work ({}) because {why}. I'll start over with it {when}{parked}.", reasons.join("; "))
 }
 
 /// Reports work that won't be repeated. An answer may have called it done, so the notice says where it is.
-fn gives_work_up(reasons: &[String], why: &str, parked: Option<&str>) -> String {
+fn render_end_of_work(reasons: &[String], why: &str, parked: Option<&str>) -> String {
     let parked = parked.map_or_else(String::new, |branch| {
         format!(
             " What it wrote isn't in my memory, even if I said so. It is on the branch `{branch}`; `git merge {branch}` brings it in."
@@ -124,8 +124,8 @@ fn gives_work_up(reasons: &[String], why: &str, parked: Option<&str>) -> String 
     )
 }
 
-fn put_aside(why: &str, dead: &[&str], parked: Option<&str>) -> String {
-    let parked = written_by_then(parked);
+fn render_on_hold(why: &str, dead: &[&str], parked: Option<&str>) -> String {
+    let parked = render_branch(parked);
     format!(
         "I tried {MAX_ATTEMPTS} times and couldn't answer this: {why}. It is on hold. Please rephrase it and send it again, or \
          send /retry{parked}:\n\n{}",
@@ -133,8 +133,8 @@ fn put_aside(why: &str, dead: &[&str], parked: Option<&str>) -> String {
     )
 }
 
-fn too_long(why: &str, open: &[&str], parked: Option<&str>) -> String {
-    let parked = written_by_then(parked);
+fn render_too_long(why: &str, open: &[&str], parked: Option<&str>) -> String {
+    let parked = render_branch(parked);
     format!(
         "This is too long for my AI model, even shortened as far as I can: {why}. It is on hold. Please send it in smaller parts, or \
          send /retry once MODEL names one that takes more{parked}:\n\n{}",

@@ -35,7 +35,7 @@ pub(crate) async fn record_interrupt(
         tracing::info!(cycle = %cycle.id, %why, "the cycle was interrupted");
         session.report.outcome = WakeOutcome::Parked;
         session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
-        return Ok(Next::Others);
+        return Ok(Next::Continue);
     }
     tracing::warn!(cycle = %cycle.id, %why, "the cycle was interrupted");
     let before = (session.report.outcome, session.report.error.clone());
@@ -44,43 +44,43 @@ pub(crate) async fn record_interrupt(
     match &interrupt {
         Interrupt::Stopped | Interrupt::LeaseLost => {
             session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
-            return Ok(Next::Nobody);
+            return Ok(Next::Stop);
         }
         // A timed-out cycle stays marked as running, so that the next wake counts a try. Background work with progress is paused instead,
         // since it may take any number of wakes.
         Interrupt::OutOfTime if live.has_progressed() && state.meter.complexity() == Complexity::Background => {
             session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
-            return Ok(Next::Nobody);
+            return Ok(Next::Stop);
         }
         Interrupt::OutOfTime => {
             session.store.cycles_mut().note_cut_off(&cycle.id, &[], None)?;
-            return Ok(Next::Nobody);
+            return Ok(Next::Stop);
         }
         Interrupt::Rejected(_) => {
             // The server has answered, even though it rejected this request.
             session.store.maintenance_mut().record_model_answer(&cycle.model)?;
             return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Failed(why))
                 .await
-                .map(|()| Next::Nobody);
+                .map(|()| Next::Stop);
         }
         Interrupt::TooLong(_) => {
             return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::TooLong(why))
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         Interrupt::Unavailable { retry_after, fault, is_model_gone, .. } => {
             let at_least = retry_after.and_then(|wait| chrono::TimeDelta::from_std(wait).ok());
             session.store.maintenance_mut().record_model_failure(&cycle.model, *fault, &why, at_least)?;
             session.refresh_models()?;
             let is_missing = *is_model_gone && state.turns > 0;
-            if is_missing && find_successor(session, live)? == TakenOver::Not {
+            if is_missing && find_takeover(session, live)? == Takeover::Not {
                 let when = "as soon as MODEL names one that exists";
                 return give_up(session, repo, &cycle.id, state, plan_file, GivingUp::Blameless { why, when })
                     .await
-                    .map(|()| Next::Nobody);
+                    .map(|()| Next::Stop);
             }
             if is_missing {
-                tell_missing(session, live, &why)?;
+                tell_owner_of_missing_model(session, live, &why)?;
             }
         }
         Interrupt::OverBudget { cap, most_usd } => {
@@ -91,14 +91,14 @@ pub(crate) async fn record_interrupt(
         }
         Interrupt::KeptLocal | Interrupt::Halted => {}
     }
-    let taken_over = find_successor(session, live)?;
-    match taken_over {
-        TakenOver::Whole => (session.report.outcome, session.report.error) = before,
-        TakenOver::Not | TakenOver::InPart if interrupt == Interrupt::KeptLocal => {
+    let takeover = find_takeover(session, live)?;
+    match takeover {
+        Takeover::Whole => (session.report.outcome, session.report.error) = before,
+        Takeover::Not | Takeover::InPart if interrupt == Interrupt::KeptLocal => {
             (session.report.outcome, session.report.error) = before;
-            say_once_that_it_waits(session, live, &interrupt)?;
+            tell_once_of_wait(session, live, &interrupt)?;
         }
-        TakenOver::Not | TakenOver::InPart => say_once_that_it_waits(session, live, &interrupt)?,
+        Takeover::Not | Takeover::InPart => tell_once_of_wait(session, live, &interrupt)?,
     }
     if state.turns > 0 || orient::is_begun_by_rule(cycle) {
         session.store.cycles_mut().pause_cycle(&cycle.id, now, &why)?;
@@ -108,16 +108,16 @@ pub(crate) async fn record_interrupt(
         session.store.cycles_mut().end_cycle(&cycle.id, &end)?;
         session.remove_plan_file(plan_file);
     }
-    session.lay_down();
+    session.remove_cycle_from_lock();
     sync::deliver(session).await?;
     // Other chats' requests may cost less.
     let is_its_own = matches!(interrupt, Interrupt::OverBudget { .. } | Interrupt::KeptLocal);
-    Ok(if is_its_own || taken_over != TakenOver::Not { Next::Others } else { Next::Nobody })
+    Ok(if is_its_own || takeover != Takeover::Not { Next::Continue } else { Next::Stop })
 }
 
 /// The part of a cycle continued by another model at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TakenOver {
+enum Takeover {
     /// Nothing: the cycle waits.
     Not,
     /// The fallback grammar answers the messages it understands, and the rest waits.
@@ -127,29 +127,29 @@ enum TakenOver {
 }
 
 /// Finds another model for the cycle or its messages. The asking chat is told when that model begins.
-fn find_successor(session: &Session<'_>, live: &Live) -> Result<TakenOver, WakeError> {
+fn find_takeover(session: &Session<'_>, live: &Live) -> Result<Takeover, WakeError> {
     let Live { cycle, state, .. } = live;
     let lineup = session.models();
     let has_begun = state.turns > 0 || orient::is_begun_by_rule(cycle);
     let others = lineup.without_model(&cycle.model);
     let stage = if has_begun { WorkStage::Begun } else { WorkStage::New };
     if others.has_other_model(stage, cycle.chat) {
-        return Ok(TakenOver::Whole);
+        return Ok(Takeover::Whole);
     }
     if has_begun {
-        return Ok(TakenOver::Not);
+        return Ok(Takeover::Not);
     }
     if turn::is_all_understood(session, live, &lineup)? {
-        return Ok(TakenOver::Whole);
+        return Ok(Takeover::Whole);
     }
     let queued = session.store.inbox().list_queued_messages()?;
     let is_understood = |id: &i64| queued.iter().any(|message| message.id == *id && lineup.is_understood(message));
-    Ok(if state.open.iter().any(is_understood) { TakenOver::InPart } else { TakenOver::Not })
+    Ok(if state.open.iter().any(is_understood) { Takeover::InPart } else { Takeover::Not })
 }
 
 /// Tells the owner that a model doesn't exist and another replaces it, because only they can correct the setting. A chat that learns of it
 /// from the switch itself isn't told twice.
-fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
+fn tell_owner_of_missing_model(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(), WakeError> {
     let model = &live.cycle.model;
     if session.models().name() == model && live.cycle.chat == Some(session.context.config.owner_chat) {
         return Ok(());
@@ -165,7 +165,7 @@ fn tell_missing(session: &mut Session<'_>, live: &Live, why: &str) -> Result<(),
 
 /// Tells the asking chat once per period of trouble that its message is kept. Waiting for a budget takes long, so the chat concerned, or
 /// the owner, is told even without an open message.
-fn say_once_that_it_waits(session: &mut Session<'_>, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
+fn tell_once_of_wait(session: &mut Session<'_>, live: &Live, interrupt: &Interrupt) -> Result<(), WakeError> {
     let Live { cycle, state, .. } = live;
     let chat = cycle.chat.unwrap_or(session.context.config.owner_chat);
     let mut changes = Vec::new();
@@ -231,8 +231,9 @@ pub(crate) async fn give_up(
         .cycles()
         .find_cycle(cycle_id)?
         .filter(|_| !matches!(giving_up, GivingUp::Unheard | GivingUp::Dropped));
-    let notice =
-        row.map(|row| given_up::given_up(session, &row.cycle, state, &giving_up, parked.as_deref())).transpose()?;
+    let notice = row
+        .map(|row| given_up::build_giving_up_notice(session, &row.cycle, state, &giving_up, parked.as_deref()))
+        .transpose()?;
     let (counts, is_hopeless) = (giving_up.is_counted(), matches!(giving_up, GivingUp::TooLong(_)));
     // Without failing messages nothing else would end it, and the same reasons would be tried forever.
     let is_over = counts && state.open.is_empty();
@@ -249,6 +250,6 @@ pub(crate) async fn give_up(
     };
     session.store.cycles_mut().end_cycle(cycle_id, &end)?;
     session.remove_plan_file(plan_file);
-    session.lay_down();
+    session.remove_cycle_from_lock();
     sync::deliver(session).await
 }

@@ -24,15 +24,15 @@ use crate::{
 async fn park_cycle(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     session.report.outcome = WakeOutcome::Parked;
     session.store.approvals_mut().park_cycle(&live.cycle.id)?;
-    session.lay_down();
+    session.remove_cycle_from_lock();
     sync::deliver(session).await
 }
 
 /// Pauses a background job until messages are answered. The job hasn't failed, and resumes in this wake if there is time.
-fn gave_way(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
+fn pause_for_messages(session: &mut Session<'_>, live: &Live) -> Result<(), WakeError> {
     let now = session.now();
     session.store.cycles_mut().pause_cycle(&live.cycle.id, now, "something else goes first")?;
-    session.lay_down();
+    session.remove_cycle_from_lock();
     Ok(())
 }
 
@@ -47,10 +47,10 @@ pub(crate) async fn drive_cycle(session: &mut Session<'_>, repo: &Repo, mut live
     // The preview ends before the answer is delivered, so nobody sees both.
     live.feed.replace(LiveFeed::unwatched());
     match driven {
-        Ok(Driven::Complete) => Box::pin(complete_cycle(session, repo, live)).await.map(|()| Next::Others),
-        Ok(Driven::Parked) => park_cycle(session, &live).await.map(|()| Next::Others),
+        Ok(Driven::Complete) => Box::pin(complete_cycle(session, repo, live)).await.map(|()| Next::Continue),
+        Ok(Driven::Parked) => park_cycle(session, &live).await.map(|()| Next::Continue),
         // [`step::drive`] continues after a switch itself.
-        Ok(Driven::Handed) | Ok(Driven::GivesWay) => gave_way(session, &live).map(|()| Next::Others),
+        Ok(Driven::FellBack) | Ok(Driven::GivesWay) => pause_for_messages(session, &live).map(|()| Next::Continue),
         Err(Halt::Interrupted(interrupt)) => interrupted::record_interrupt(session, repo, &live, interrupt).await,
         Err(Halt::Failed(error)) => Err(error),
     }

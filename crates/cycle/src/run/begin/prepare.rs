@@ -46,7 +46,7 @@ use crate::{
 /// The maximum number of skill problems in a wake's account; `health check` lists all.
 const MAX_NOTED: usize = 5;
 
-/// Builds the world seen by the tools. `lineup` belongs to the look at the cycle's start; `open` are ids of `messages`.
+/// Builds the world seen by the tools. `lineup` was read at the cycle's start; `open` are ids of `messages`.
 pub(crate) fn build_world(
     session: &mut Session<'_>,
     repo: &Repo,
@@ -81,7 +81,7 @@ pub(crate) fn build_world(
     let others = lineup.local.iter().filter_map(|chat| *chat).filter(|chat| Some(*chat) != cycle.chat);
     let meaning = Meaning::new(config, session.context.redactor, caps);
     let shelter = session.shelter_of_cycle(&loaded.rules, &cycle.id)?;
-    let rules = rules_of_chat(loaded.rules, &documents, &shelter);
+    let rules = adapt_rules(loaded.rules, &documents, &shelter);
     let mut world = World::new(config, session.context.version, now, rules, shelter);
     world.cycle = CycleFacts {
         id: cycle.id.clone(),
@@ -102,8 +102,8 @@ pub(crate) fn build_world(
             None => Vec::new(),
         },
         attachments: list_attachments(session, cycle)?,
-        undoable: all_undoable(session, cycle)?,
-        last_undoable: last_undoable(session, repo, cycle)?,
+        undoable: list_undoable(session, cycle)?,
+        last_undoable: find_last_undoable(session, repo, cycle)?,
         shown_tasks: match cycle.chat {
             Some(chat) => session.store.outbox().shown_tasks(chat)?,
             None => Vec::new(),
@@ -128,13 +128,13 @@ pub(crate) fn build_world(
 /// Returns the warning that no wake will start at a time set in this chat. `None` for Telegram, whose bot starts the wakes itself.
 fn find_wake_warning(session: &Session<'_>, cycle: &NewCycle) -> Option<String> {
     let config = session.context.config;
-    let is_heard_here = cycle.chat.is_none_or(|id| id == ChatRef::TERMINAL);
-    if is_heard_here { Waker::load(config, session.now()).render_warning(config) } else { None }
+    let is_terminal = cycle.chat.is_none_or(|id| id == ChatRef::TERMINAL);
+    if is_terminal { Waker::load(config, session.now()).render_warning(config) } else { None }
 }
 
-/// Adapts the rules to a chat: adds our folders that file tools may use, and removes granted hosts for a chat that may not use everything
-/// of the owner's.
-fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter) -> policy::Rules {
+/// Adapts the rules to a chat: adds our folders that file tools may use, and removes granted hosts for a chat without access to
+/// the owner's memory.
+fn adapt_rules(rules: policy::Rules, documents: &Documents, shelter: &Shelter) -> policy::Rules {
     let rules = rules.with_scratch(&shelter.folder().work_path()).with_own(shelter.scratch());
     match documents.root() {
         Some(brain) => rules.with_brain(brain),
@@ -144,7 +144,7 @@ fn rules_of_chat(rules: policy::Rules, documents: &Documents, shelter: &Shelter)
 }
 
 /// Lists the steps a cycle may undo: any step for the owner, its own steps for another chat.
-fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
+fn list_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>, StoreError> {
     let foreign = view::foreign_chat(cycle.chat, session.context.config.owner_chat);
     let chats: Vec<ChatRef> = foreign.into_iter().collect();
     let known = session.store.undos().all_undoable(&chats, MAX_UNDOABLE)?;
@@ -153,7 +153,7 @@ fn all_undoable(session: &Session<'_>, cycle: &NewCycle) -> Result<Vec<Undoable>
 }
 
 /// Returns the step that "undo that" means in this chat, as for `/undo`: its newest, or the terminal's if the chat is the owner's.
-fn last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
+fn find_last_undoable(session: &Session<'_>, repo: &Repo, cycle: &NewCycle) -> Result<Option<Undoable>, StoreError> {
     let Some(chat) = cycle.chat else { return Ok(None) };
     let is_owners = view::foreign_chat(Some(chat), session.context.config.owner_chat).is_none();
     let chats = if is_owners { vec![chat, ChatRef::TERMINAL] } else { vec![chat] };
@@ -202,20 +202,20 @@ pub(crate) fn build_opening(
     let words = format!("{}\n{}", join_subject_words(&cycle.reasons, observation, &ids), work.words);
     let messages: Vec<&Incoming> = observation.messages.iter().filter(|message| ids.contains(&message.id)).collect();
     let (recalled, meant) = recall::search_memory(session, world, cycle, &messages).unzip();
-    let of_now = since_fresh_start(session, cycle, &world.conversation.exchanges)?;
-    let exchanges = brief::select_exchanges(&of_now, MemoryExtent::beside_hits(recalled.as_deref()));
+    let recent = select_since_fresh_start(session, cycle, &world.conversation.exchanges)?;
+    let exchanges = brief::select_exchanges(&recent, MemoryExtent::beside_hits(recalled.as_deref()));
     let is_withheld = |found: &[brief::Recollection]| found.iter().any(|one| one.is_of_others);
-    let projects = brief::spoken_projects(&world.memory.documents, world.foreign_chat(), &words);
-    let there = ToRead {
+    let projects = brief::list_mentioned_projects(&world.memory.documents, world.foreign_chat(), &words);
+    let to_read = ToRead {
         project: !projects.is_empty(),
         withheld: exchanges.iter().any(|entry| entry.taint.is_some()) || recalled.as_deref().is_some_and(is_withheld),
     };
-    (cycle.system, cycle.tools) = fixed_parts(session, world, &words, there);
+    (cycle.system, cycle.tools) = build_fixed_parts(session, world, &words, to_read);
     let is_short = session.context.model.is_small();
     let files =
         attached::read_files(session, &messages, Allowance::from_conversation(&[], session.context.config.images_max))?;
-    let (done_already, done_after) = done_already(session, &ids)?;
-    let similar_work = recordings::similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
+    let (done_already, done_after) = list_lasting_effects(session, &ids)?;
+    let similar_work = recordings::render_similar_work(session, cycle, &ids, meant.flatten().as_ref())?;
     let raw = brief::render_opening(&brief::Brief {
         wake_id: &cycle.id,
         now: world.clock.now,
@@ -249,17 +249,18 @@ pub(crate) fn build_opening(
 }
 
 /// Builds the fixed parts of a conversation with the current model, given words about its subject.
-fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead) -> (String, String) {
+fn build_fixed_parts(session: &Session<'_>, world: &World, words: &str, to_read: ToRead) -> (String, String) {
     let redactor = session.context.redactor;
     let orders = world.memory.documents.text(memory::CLAUDE);
     let is_short = session.context.model.is_small();
-    let system = if is_short { brief::short_system() } else { brief::render_system(&orders, &world.memory.skills) };
+    let system =
+        if is_short { brief::render_short_system() } else { brief::render_system(&orders, &world.memory.skills) };
     let system = redactor.redact_json(&system);
     let tooling = session.tooling();
     let seen = tooling.registry.filter_visible(world.tool_view());
     let offered = match &world.cycle.assignment {
-        Some(work) => seen.render_job_offer(work, words, there),
-        None => seen.render_offer(words, there),
+        Some(work) => seen.render_job_offer(work, words, to_read),
+        None => seen.render_offer(words, to_read),
     };
     // Definitions from servers are in their own words, and a server knows the keys given to it. Our own definitions contain no secrets.
     // fault: servers-definitions-believed-hold
@@ -268,7 +269,7 @@ fn fixed_parts(session: &Session<'_>, world: &World, words: &str, there: ToRead)
 }
 
 /// Builds the fixed parts for a cycle begun by another model.
-pub(crate) fn fixed_parts_again(
+pub(crate) fn rebuild_fixed_parts(
     session: &Session<'_>,
     cycle: &NewCycle,
     world: &World,
@@ -280,12 +281,12 @@ pub(crate) fn fixed_parts_again(
     let words = cycle.reasons.iter().map(String::as_str).chain(said.map(|message| message.text.as_str()));
     let words = words.chain(planned).collect::<Vec<_>>().join("\n");
     let shows = |what| state.conversation.messages.first().is_some_and(|opening| opening.contains(what));
-    let there = ToRead { withheld: shows("withheld="), project: shows("<projects ") };
-    Ok(fixed_parts(session, world, &words, there))
+    let to_read = ToRead { withheld: shows("withheld="), project: shows("<projects ") };
+    Ok(build_fixed_parts(session, world, &words, to_read))
 }
 
-/// Returns the exchange since the chat's fresh start, without late answers to earlier messages. The order is that of the messages.
-fn since_fresh_start<'e>(
+/// Returns the exchanges since the chat's fresh start, without late answers to earlier messages, in the messages' order.
+fn select_since_fresh_start<'e>(
     session: &Session<'_>,
     cycle: &NewCycle,
     exchanges: &'e [Exchange],
@@ -298,18 +299,16 @@ fn since_fresh_start<'e>(
     Ok(since.cloned().collect())
 }
 
-/// Lists lasting effects of given-up cycles for these messages, which must not be repeated. Their files don't count, since those are on
-/// separate branches. Also returns the taints of those cycles, because their receipts may contain untrusted text that the next model must
-/// see.
-fn done_already(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
+/// Lists the lasting effects of earlier cycles that worked on these messages and were given up. The next cycle must not repeat them. Files
+/// don't count, since they are on separate branches. Also returns the taints of those cycles, because their receipts may contain untrusted
+/// text.
+fn list_lasting_effects(session: &Session<'_>, messages: &[i64]) -> Result<(Vec<String>, BTreeSet<String>), WakeError> {
     let (mut done, mut after) = (Vec::new(), BTreeSet::new());
     for row in session.store.cycles().list_abandoned_cycles(messages)? {
         let id = &row.cycle.id;
         let journal = match session.store.journal().read_journal(id) {
             Err(StoreError::Damaged(_)) => {
-                done.push(format!(
-                    "Nobody knows what (the record of the wake {id}, which was given up, can't be read)"
-                ));
+                done.push(format!("Unknown effects (the record of the wake {id}, which was given up, can't be read)"));
                 continue;
             }
             journal => journal?,
@@ -331,7 +330,7 @@ fn join_subject_words(reasons: &[String], observation: &Situation, messages: &[i
     reasons.iter().map(String::as_str).chain(said).collect::<Vec<_>>().join("\n")
 }
 
-/// Notes existing documents unreadable as text.
+/// Describes the documents that exist but can't be read as text.
 fn list_unreadable_documents(repo: &Repo) -> Vec<String> {
     let errors = memory::DOCUMENTS.iter().filter_map(|path| repo.check_text(path).err());
     errors.filter(RepoError::is_file_fault).map(|error| format!("Could not be read: {error}.")).collect()

@@ -10,7 +10,7 @@ use reveille_tools::{World, find_hits};
 
 use crate::{decide::brief::Recollection, session::Session};
 
-/// The number of results considered; those with room are shown.
+/// The maximum number of results considered. The opening shows as many as fit.
 const HITS_MAX: usize = 40;
 /// The maximum length of a query, in characters. Of a longer text only the beginning is used.
 const QUERY_CHARS_MAX: usize = 1_000;

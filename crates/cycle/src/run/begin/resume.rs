@@ -32,7 +32,7 @@ pub(crate) async fn run(
     has_crashed: bool,
 ) -> Result<Next, WakeError> {
     let Some(row) = session.store.cycles().find_cycle(cycle_id)? else {
-        return Ok(Next::Others);
+        return Ok(Next::Continue);
     };
     // Named in the lock first, so that any crash from here on is attributed to this cycle.
     let (me, now) = (session.me.clone(), session.now());
@@ -54,18 +54,18 @@ pub(crate) async fn run(
         // An earlier attempt to give the cycle up was interrupted too, perhaps by the cycle's content. Or a cycle by rule, which only lacks
         // its commit, has killed this many wakes.
         _ if cuts > MAX_TRIES => {
-            let state = what_it_took_up(session, cycle_id)?;
+            let state = rebuild_without_journal(session, cycle_id)?;
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::cut_off(cuts))
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         Ok(journal) => journal,
         Err(StoreError::Damaged(why)) => {
-            let state = what_it_took_up(session, cycle_id)?;
+            let state = rebuild_without_journal(session, cycle_id)?;
             let giving_up = GivingUp::without_blame(format!("its journal can't be read ({why})"));
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         Err(error) => return Err(error.into()),
     };
@@ -81,7 +81,7 @@ pub(crate) async fn run(
         finish::report_parked_branch(session, repo, &branch, row.cycle.chat, &explain_parking(repo)?)?;
         return finish::conclude_cycle(session, repo, &state, cycle_id, commit, &plan_file)
             .await
-            .map(|()| Next::Others);
+            .map(|()| Next::Continue);
     }
     let is_dropped = commit.is_none() && !state.open.is_empty() && session.store.inbox().is_dropped(&state.open)?;
     // Earlier answers stay valid, so the changes they mention must be committed.
@@ -90,7 +90,7 @@ pub(crate) async fn run(
     if is_dropped && !has_answered {
         return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, GivingUp::Dropped)
             .await
-            .map(|()| Next::Others);
+            .map(|()| Next::Continue);
     }
     let lineup = session.models();
     let model = choose_model(&lineup, &row);
@@ -100,12 +100,12 @@ pub(crate) async fn run(
         (Uptake::Conclude, Some(commit)) => {
             return finish::conclude_cycle(session, repo, &state, cycle_id, commit, &plan_file)
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         (Uptake::GiveUp(giving_up), _) if !is_dropped => {
             return interrupted::give_up(session, repo, cycle_id, &state, &plan_file, giving_up)
                 .await
-                .map(|()| Next::Others);
+                .map(|()| Next::Continue);
         }
         (uptake, _) => uptake == Uptake::Publish,
     };
@@ -114,8 +114,8 @@ pub(crate) async fn run(
         session.store.cycles_mut().pause_cycle(cycle_id, now, &why)?;
         let asking = row.cycle.chat.map(|chat| (chat, row.cycle.thread_id));
         fallback::say_unusable(session, asking, state.open.first().copied(), &why)?;
-        session.lay_down();
-        return sync::deliver(session).await.map(|()| Next::Others);
+        session.remove_cycle_from_lock();
+        return sync::deliver(session).await.map(|()| Next::Continue);
     }
     // fault: going-takes-longer-anybody
     session.store.cycles_mut().resume_cycle(cycle_id)?;
@@ -126,7 +126,7 @@ pub(crate) async fn run(
         let staged = session.store.journal().list_staged_files(cycle_id)?;
         return finish::run(session, repo, Ending { staged, ..Ending::new(row.cycle, state, plan_file, account) })
             .await
-            .map(|()| Next::Others);
+            .map(|()| Next::Continue);
     }
     let messages = session.store.inbox().list_queued_messages()?;
     let mut world = prepare::build_world(session, repo, &row.cycle, &lineup, (&messages, &state.open), &mut account)?;
@@ -135,7 +135,7 @@ pub(crate) async fn run(
     let exec = session.build_exec(&world);
     let live = Live::new(row.cycle, state, world, plan_file, account, exec);
     if is_dropped {
-        return Box::pin(live::complete_cycle(session, repo, live)).await.map(|()| Next::Others);
+        return Box::pin(live::complete_cycle(session, repo, live)).await.map(|()| Next::Continue);
     }
     live::drive_cycle(session, repo, live).await
 }
@@ -150,11 +150,11 @@ fn choose_model<'l>(lineup: &'l ModelState, row: &'l CycleRow) -> &'l str {
 }
 
 /// Reconstructs a cycle without its journal, from the queue and the reasons given to it.
-fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeError> {
+fn rebuild_without_journal(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeError> {
     let mut state = Cycle::new(String::new(), String::new());
-    let told = session.store.cycles().read_cycle_reports(cycle_id)?;
-    state.handles = told.handles.into_iter().collect();
-    state.head_shown = told.heads.into_iter().next_back();
+    let reports = session.store.cycles().read_cycle_reports(cycle_id)?;
+    state.handles = reports.handles.into_iter().collect();
+    state.head_shown = reports.heads.into_iter().next_back();
     // fault: cycle-given-up-twice
     let taken = |message: &Incoming| message.cycle_id.as_deref() == Some(cycle_id);
     state.open = session
@@ -168,7 +168,7 @@ fn what_it_took_up(session: &Session<'_>, cycle_id: &str) -> Result<Cycle, WakeE
     Ok(state)
 }
 
-/// Returns the reason why an interrupted cycle had parked its work. Only HEAD still tells.
+/// Returns the reason why an interrupted cycle had parked its work, as far as HEAD still shows it.
 fn explain_parking(repo: &Repo) -> Result<String, RepoError> {
     Ok(match repo.read_condition()? {
         Condition::Normal | Condition::Unborn => {

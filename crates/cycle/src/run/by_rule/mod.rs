@@ -1,5 +1,5 @@
-//! Cycles without a model: immediate work that costs nothing. Reminders are sent; with the offline model, decay and a task's time are
-//! reported and a person's commits are noted. Guests are told about their tasks this way with any model, in their own chat.
+//! Cycles without a model: immediate work that costs nothing. The wake sends reminders. With the offline model it also reports decay and
+//! the time of a task, and notes a person's commits. With any model it tells guests about their tasks this way, in their own chat.
 //!
 //! The work is decided first, then done and journalled in the transaction that begins the cycle. So an interrupted cycle either hasn't
 //! begun, or only lacks its commit and its end.
@@ -51,18 +51,18 @@ pub(crate) async fn run(
     let plan_file = session.open_plan_file(&cycle, &[])?;
     let mut account = Account::default();
     sync::take_in_person_edits(session, repo, &mut account)?;
-    let mut deeds = remind::build_effects(session, reasons, observation)?;
+    let mut effects = remind::build_effects(session, reasons, observation)?;
     for reason in reasons {
         let (reason, chat) = match reason {
             Reason::OfGuest { chat, what } => (&**what, *chat),
             owners => (owners, session.context.config.owner_chat),
         };
-        deeds = deeds.merge(match reason {
+        effects = effects.merge(match reason {
             Reason::Pressed { nudge } => {
                 match pressed::compute_effects(session, repo, (&cycle, &observation.model), nudge) {
                     // The button's answer stays open without delaying other work. Alone, it fails the cycle.
                     Err(error @ WakeError::Workspace { .. }) if reasons.len() > 1 => {
-                        tracing::warn!(%error, "what a button said can't be done now; it is tried again");
+                        tracing::warn!(%error, "a button's order can't be carried out now; a later wake tries again");
                         RuleEffects::default()
                     }
                     done => done?,
@@ -76,25 +76,25 @@ pub(crate) async fn run(
     }
     let sees_commits = reasons.iter().any(|reason| matches!(reason, Reason::PersonCommits { .. }));
     let done = Entry::ByRule {
-        receipts: deeds.receipts.iter().map(|what| session.context.redactor.redact(what)).collect(),
-        handles: reasons.iter().filter_map(Reason::handled_key).chain(deeds.handles).collect(),
+        receipts: effects.receipts.iter().map(|what| session.context.redactor.redact(what)).collect(),
+        handles: reasons.iter().filter_map(Reason::handled_key).chain(effects.handles).collect(),
         head: observation.head.clone().filter(|_| sees_commits),
     };
     let seen: Vec<&Incoming> = reasons.iter().flat_map(|reason| list_messages(reason, observation)).collect();
-    if !session.store.cycles_mut().begin_by_rule(&cycle, &done, &deeds.changes, &seen)? {
-        return session.leave_unbegun(&plan_file, reported);
+    if !session.store.cycles_mut().begin_by_rule(&cycle, &done, &effects.changes, &seen)? {
+        return session.drop_unstarted_cycle(&plan_file, reported);
     }
     let state = Cycle::replay(cycle.system.clone(), cycle.tools.clone(), &[done]);
     let staged = session.store.journal().list_staged_files(&cycle.id)?;
     finish::run(session, repo, Ending { staged, ..Ending::new(cycle, state, plan_file, account) }).await
 }
 
-/// Applies the rule for one reason. `told` is the chat concerned.
+/// Applies the rule for one reason. `recipient` is the chat concerned.
 fn apply_rule(
     session: &Session<'_>,
     repo: &Repo,
     reason: &Reason,
-    told: ChatRef,
+    recipient: ChatRef,
     observation: &Situation,
 ) -> Result<RuleEffects, WakeError> {
     Ok(match reason {
@@ -102,14 +102,14 @@ fn apply_rule(
             let next = next.as_deref().unwrap_or("it has no next step yet");
             let late = missed_at.map(|at| format!(" (It was due {}.)", day_and_time(at)));
             let late = late.unwrap_or_default();
-            tell_by_rule(session, told, key, &format!("It is time for “{title}”: {next}.{late}"), (title, false))
+            tell_by_rule(session, recipient, key, &format!("It is time for “{title}”: {next}.{late}"), (title, false))
         }
         Reason::MissedTask { title, at, is_told: false, .. } => {
             RuleEffects::from_receipts(vec![format!("Skipped the next step of “{title}”: its time {at} was missed")])
         }
         Reason::MissedTask { title, at, is_told: true, key } => {
             let text = format!("I missed “{title}” at {at} because I wasn't running. I won't do it late.");
-            tell_by_rule(session, told, key, &text, (title, false))
+            tell_by_rule(session, recipient, key, &text, (title, false))
         }
         Reason::Due { title, day, next, key } => {
             let today = session.now().with_timezone(&session.context.config.timezone).date_naive();
@@ -119,7 +119,7 @@ fn apply_rule(
                 is => format!("is {is}."),
             };
             let text = format!("“{title}” {what}{next}");
-            tell_by_rule(session, told, key, &text, (title, false))
+            tell_by_rule(session, recipient, key, &text, (title, false))
         }
         Reason::Decay { title, stage, key } => {
             let task = observation.tasks.iter().find(|task| task.title == *title);
@@ -127,9 +127,9 @@ fn apply_rule(
             let days = task.and_then(|task| task.touched).map_or(0, |touched| decay::quiet_days(touched, today));
             let due = task.and_then(Task::due_date).map(|due| format!(" It is {}.", due_in_words(due, today)));
             // Only the owner may turn nudges off.
-            let may_stop = told == session.context.config.owner_chat;
+            let may_stop = recipient == session.context.config.owner_chat;
             let text = format!("{}{}", stage.format_reminder(title, days), due.unwrap_or_default());
-            tell_by_rule(session, told, key, &text, (title, may_stop))
+            tell_by_rule(session, recipient, key, &text, (title, may_stop))
         }
         Reason::InitiativePassed { told, .. } => {
             RuleEffects::from_receipts(vec![format!("Looked for something useful unasked; {told}")])

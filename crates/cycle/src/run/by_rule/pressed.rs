@@ -24,13 +24,13 @@ pub(crate) fn compute_effects(
     (cycle, lineup): (&NewCycle, &ModelState),
     nudge: &OpenNudge,
 ) -> Result<RuleEffects, WakeError> {
-    let mut deeds = match (nudge.answer, &nudge.task) {
+    let mut effects = match (nudge.answer, &nudge.task) {
         (NudgeAnswer::Done, Some(title)) => finish_task(session, repo, (cycle, lineup), nudge, title)?,
-        (NudgeAnswer::NoMore, _) => turn_off(repo)?,
+        (NudgeAnswer::NoMore, _) => turn_off_nudges(repo)?,
         (NudgeAnswer::Done | NudgeAnswer::InTheMorning | NudgeAnswer::TakeBack, _) => RuleEffects::default(),
     };
-    deeds.changes.push(Change::NudgeDone { outgoing_id: nudge.outgoing_id });
-    Ok(deeds)
+    effects.changes.push(Change::NudgeDone { outgoing_id: nudge.outgoing_id });
+    Ok(effects)
 }
 
 /// Finishes the task as the model's tool would, among the tasks that the chat may see.
@@ -41,8 +41,8 @@ fn finish_task(
     nudge: &OpenNudge,
     title: &str,
 ) -> Result<RuleEffects, WakeError> {
-    let of_chat = NewCycle { chat: Some(nudge.chat), thread_id: nudge.thread_id, ..cycle.clone() };
-    let world = prepare::build_world(session, repo, &of_chat, lineup, (&[], &[]), &mut Account::default())?;
+    let chat_cycle = NewCycle { chat: Some(nudge.chat), thread_id: nudge.thread_id, ..cycle.clone() };
+    let world = prepare::build_world(session, repo, &chat_cycle, lineup, (&[], &[]), &mut Account::default())?;
     // Quotation marks mean the whole title.
     let input = json!({"task": format!("“{title}”")}).to_string();
     let done = Registry::for_offline_model().call("task_done", &input, &world);
@@ -70,7 +70,7 @@ fn finish_task(
 }
 
 /// Turns nudges off in the person's context.
-fn turn_off(repo: &Repo) -> Result<RuleEffects, WakeError> {
+fn turn_off_nudges(repo: &Repo) -> Result<RuleEffects, WakeError> {
     let documents = Documents::new(repo.root(), Vec::new());
     let context = documents.text(memory::CONTEXT);
     crate::context::check_readable(&documents)?;
@@ -78,5 +78,5 @@ fn turn_off(repo: &Repo) -> Result<RuleEffects, WakeError> {
         return Ok(RuleEffects::from_receipts(vec!["Nudges were already off".to_owned()]));
     };
     let changes = vec![documents.stage(memory::CONTEXT, without)];
-    Ok(RuleEffects { changes, ..RuleEffects::from_receipts(vec!["Turned nudges off, as a button said".to_owned()]) })
+    Ok(RuleEffects { changes, ..RuleEffects::from_receipts(vec!["Turned nudges off, by button".to_owned()]) })
 }

@@ -26,7 +26,7 @@ use crate::{
 const LATE_MIN: i64 = 10;
 /// The number of simultaneous reminders sent separately. More in one chat share a message.
 const MAX_ALONE: usize = 5;
-/// How far before a reset clock the history is read. Time zones differ by less than this.
+/// How far back the history is read after the clock was set back. Time zones differ by less than this.
 const HISTORY: TimeDelta = TimeDelta::days(2);
 
 /// Builds the effects of the reminders among the reasons.
@@ -120,24 +120,24 @@ struct Due<'a> {
     tz: Tz,
 }
 
-/// The place of a reminder: a chat, and a topic in it.
-type ToldIn = (ChatRef, Option<i64>);
+/// The chat that gets a reminder, and the topic in it.
+type ReminderPlace = (ChatRef, Option<i64>);
 
-fn reminder_chat(reminder: &Reminder) -> ToldIn {
+fn reminder_chat(reminder: &Reminder) -> ReminderPlace {
     (reminder.what.chat, reminder.what.thread_id)
 }
 
 /// Assigns the reminders to messages. `later` returns the number of a chat's further due reminders.
-fn plan_rounds(due: &[Due<'_>], now: DateTime<Utc>, later: &dyn Fn(ToldIn) -> usize) -> Vec<Round> {
-    let (missed, met): (Vec<&Due<'_>>, Vec<&Due<'_>>) = due.iter().partition(|due| due.is_told_as_missed());
-    let (said, silent): (Vec<_>, Vec<_>) = met.into_iter().partition(|due| due.turn.happens.is_some());
+fn plan_rounds(due: &[Due<'_>], now: DateTime<Utc>, later: &dyn Fn(ReminderPlace) -> usize) -> Vec<Round> {
+    let (missed, on_time): (Vec<&Due<'_>>, Vec<&Due<'_>>) = due.iter().partition(|due| due.is_told_as_missed());
+    let (spoken, silent): (Vec<_>, Vec<_>) = on_time.into_iter().partition(|due| due.turn.happens.is_some());
     let mut rounds: Vec<Round> =
         silent.into_iter().map(|due| Round { firings: vec![due.to_firing()], message: None }).collect();
     let joined = |chat: &[&Due<'_>], text: String| Round {
         firings: chat.iter().map(|due| due.to_firing()).collect(),
         message: chat.first().map(|first| first.build_message(text)),
     };
-    for chat in group_by_chat(said) {
+    for chat in group_by_chat(spoken) {
         if chat.len() <= MAX_ALONE {
             rounds.extend(chat.iter().map(|due| joined(&[due], due.render_on_time(now))));
         } else {
@@ -194,7 +194,7 @@ fn render_missed(chat: &[&Due<'_>]) -> String {
 }
 
 impl Due<'_> {
-    fn chat(&self) -> ToldIn {
+    fn chat(&self) -> ReminderPlace {
         reminder_chat(self.reminder)
     }
 
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_met_stands_alone_and_says_only_what_is_wanted() {
+    fn a_reminder_on_time_is_its_own_message_and_mentions_missed_times_if_wanted() {
         let at_nine = "2026-11-20T08:05:00Z";
         let both =
             [daily(1, ChatRef::from_telegram(7), Missed::Skip), daily(2, ChatRef::from_telegram(7), Missed::Tell)];
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn many_that_are_met_at_once_are_one_message_and_each_is_in_it() {
+    fn many_reminders_at_once_are_one_message_that_lists_each() {
         let due: Vec<Reminder> =
             (1..=12).map(|id| daily(id, ChatRef::from_telegram(7 + id / 11), Missed::Skip)).collect();
         let (messages, receipts) = said(&due, berlin(), "2026-11-18T08:01:00Z");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_one_message_in_each_chat() {
+    fn missed_reminders_are_one_message_per_chat() {
         let missed: Vec<Reminder> =
             (1..=40).map(|id| daily(id, ChatRef::from_telegram(7 + id % 2), Missed::Run)).collect();
         let (messages, receipts) = said(&missed, berlin(), "2026-11-18T12:00:00Z");

@@ -60,8 +60,8 @@ pub(crate) async fn run(session: &mut Session<'_>, repo: &Repo, undo: &Undo) -> 
         None => None,
     };
     let (restored, given) = match (&proposal, &own) {
-        (Some(proposal), _) => (without_change(repo, proposal)?, GivenBack::default()),
-        (None, Some(step)) => (without_own(repo, step)?, GivenBack::default()),
+        (Some(proposal), _) => (revert_agreed_change(repo, proposal)?, GivenBack::default()),
+        (None, Some(step)) => (revert_person_step(repo, step)?, GivenBack::default()),
         (None, None) => {
             let copies = Copies::from_config(session.context.config);
             let given = copies.give_back(&undo.wake).map_err(|(path, source)| WakeError::Workspace { path, source })?;
@@ -117,22 +117,23 @@ fn revert_commit(repo: &Repo, wake: &str) -> Result<Restored, WakeError> {
         return Ok(Restored { parked, ..Restored::default() });
     };
     let changes = repo.history().plan_reversal(commit)?.into_iter().filter(|change| !is_log(&change.path));
-    taken_out(repo, changes)
+    revert_files(repo, changes)
 }
 
 /// Reverts the changes of a person's own commit.
-fn without_own(repo: &Repo, step: &PersonsStep) -> Result<Restored, WakeError> {
+fn revert_person_step(repo: &Repo, step: &PersonsStep) -> Result<Restored, WakeError> {
     let Some(id) = &step.commit else { return Ok(Restored { has_commit: true, ..Restored::default() }) };
     match repo.history().find_commit(id)? {
-        Some(commit) => {
-            taken_out(repo, repo.history().plan_reversal(commit.id)?.into_iter().filter(|change| !is_log(&change.path)))
-        }
+        Some(commit) => revert_files(
+            repo,
+            repo.history().plan_reversal(commit.id)?.into_iter().filter(|change| !is_log(&change.path)),
+        ),
         None => Ok(Restored::default()),
     }
 }
 
 /// Reverts the files of an agreed change of orders, and nothing else of its wake.
-fn without_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeError> {
+fn revert_agreed_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeError> {
     if repo.history().wake_commit(&proposal.cycle_id)?.is_none() {
         let parked = repo.parked_work().find_parked_branch(&proposal.cycle_id)?.map(|(branch, _)| branch);
         return Ok(Restored { parked, ..Restored::default() });
@@ -142,11 +143,11 @@ fn without_change(repo: &Repo, proposal: &Proposal) -> Result<Restored, WakeErro
         base: Some(file.content.clone()),
         content: file.base.clone(),
     };
-    taken_out(repo, proposal.new.files.iter().map(back))
+    revert_files(repo, proposal.new.files.iter().map(back))
 }
 
 /// Reverts each file unless something is in the way. `base` is the text written then, `content` the text before.
-fn taken_out(repo: &Repo, changes: impl Iterator<Item = repo::FileChange>) -> Result<Restored, WakeError> {
+fn revert_files(repo: &Repo, changes: impl Iterator<Item = repo::FileChange>) -> Result<Restored, WakeError> {
     let mut restored = Restored { has_commit: true, ..Restored::default() };
     for change in changes {
         let kind = DocKind::from_path(&change.path);
@@ -255,7 +256,7 @@ fn render_answer(
         1 => lines.push("My reply can't be unsent.".to_owned()),
         n => lines.push(format!("The {n} messages I had sent can't be unsent.")),
     }
-    lines.extend(put_aside(&taken.messages, chats));
+    lines.extend(describe_held_messages(&taken.messages, chats));
     format!("I've undone {what}.\n{}", lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"))
 }
 
@@ -283,7 +284,7 @@ fn describe_files(given: &GivenBack) -> Vec<String> {
     lines
 }
 
-fn put_aside(messages: &[i64], (chat, of): (ChatRef, ChatRef)) -> Option<String> {
+fn describe_held_messages(messages: &[i64], (chat, of): (ChatRef, ChatRef)) -> Option<String> {
     let (first, rest) = messages.split_first()?;
     let (n, is_elsewhere) = (messages.len(), of != chat);
     let held = match (rest, is_elsewhere) {
@@ -382,22 +383,22 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_aside_elsewhere_is_retried_by_its_number() {
+    fn a_message_on_hold_in_another_chat_is_retried_by_its_number() {
         assert_eq!(
-            put_aside(&[7], (ChatRef::from_telegram(4242), ChatRef::from_telegram(5555))).unwrap(),
+            describe_held_messages(&[7], (ChatRef::from_telegram(4242), ChatRef::from_telegram(5555))).unwrap(),
             "The message I had answered is on hold. Send /retry 7 to run it again."
         );
         assert_eq!(
-            put_aside(&[7, 8], (ChatRef::from_telegram(4242), ChatRef::TERMINAL)).unwrap(),
+            describe_held_messages(&[7, 8], (ChatRef::from_telegram(4242), ChatRef::TERMINAL)).unwrap(),
             "The 2 messages I had answered are on hold. Send /retry 7 to run the first again."
         );
         assert!(
-            put_aside(&[7], (ChatRef::TERMINAL, ChatRef::from_telegram(4242)))
+            describe_held_messages(&[7], (ChatRef::TERMINAL, ChatRef::from_telegram(4242)))
                 .unwrap()
                 .ends_with(" `wake queue retry 7` runs it again.")
         );
         assert_eq!(
-            put_aside(&[7, 8], (ChatRef::from_telegram(4242), ChatRef::from_telegram(4242))).unwrap(),
+            describe_held_messages(&[7, 8], (ChatRef::from_telegram(4242), ChatRef::from_telegram(4242))).unwrap(),
             "Your 2 messages are on hold. Send /retry to run them again."
         );
     }

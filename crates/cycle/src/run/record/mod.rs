@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Runs a journalled call, and journals its result.
-pub(crate) async fn carry_out(
+pub(crate) async fn execute_call(
     session: &mut Session<'_>,
     live: &mut Live,
     registry: &Registry,
@@ -44,7 +44,7 @@ pub(crate) async fn carry_out(
         hand.done = state.receipts.iter().map(|receipt| receipt.tool.clone()).collect();
     }
     live.work.start();
-    // An unknown name is a model's word, so it isn't logged.
+    // The name of an unknown tool is the model's own text, so it isn't logged.
     let tool = registry.get(&request.name).map_or("unknown", |tool| &*tool.name);
     let span = tracing::info_span!("call", tool, failed = Empty);
     let call = registry.run(&request.name, &request.input, world, exec);
@@ -52,7 +52,7 @@ pub(crate) async fn carry_out(
     span.record("failed", outcome.as_ref().map_or(true, |done| done.is_failure));
     drop(span);
     crate::context::check_readable(&live.world.memory.documents)?;
-    let outcome = match outcome.and_then(|done| without_secrets(session, done)) {
+    let outcome = match outcome.and_then(|done| refuse_secrets(session, done)) {
         Ok(done) => proposal::check_approved_texts(session, &live.cycle.id, request, done)?,
         refused => refused,
     };
@@ -80,7 +80,7 @@ fn note_tainted_write(
 }
 
 /// Refuses to write a secret into the memory, even as a document's name, because the file could never be committed again.
-fn without_secrets(session: &Session<'_>, done: Done) -> Outcome {
+fn refuse_secrets(session: &Session<'_>, done: Done) -> Outcome {
     let redactor = session.context.redactor;
     let is_new_in = |file: &StagedFile| match file.base.as_deref() {
         Some(base) => redactor.contains_secret(&file.content) && !redactor.contains_secret(base),
@@ -121,7 +121,7 @@ pub(crate) fn settle_with_entries(
         done.taint = taint::join_origins(done.taint.into_iter().chain([outside]));
         done.content = outside::strip_marks(&done.content).into_owned();
     }
-    let changes = fit_to_leave(session, done.changes);
+    let changes = mask_changes(session, done.changes);
     let receipt = done.receipt.map(|what| redactor.redact(&what));
     let entry = Entry::Outcome {
         call: request.id.clone(),
@@ -217,8 +217,8 @@ pub(crate) fn record_all(
     Ok(())
 }
 
-/// Masks live secrets in everything written or sent. The outbox decides about links.
-pub(crate) fn fit_to_leave(session: &Session<'_>, changes: Vec<Change>) -> Vec<Change> {
+/// Masks the secrets in use in all texts that changes write or send. The outbox decides about links.
+pub(crate) fn mask_changes(session: &Session<'_>, changes: Vec<Change>) -> Vec<Change> {
     let redactor = session.context.redactor;
     let fit = |change| match change {
         Change::Send(message) => Change::Send(NewOutgoing { text: redactor.redact(&message.text), ..message }),

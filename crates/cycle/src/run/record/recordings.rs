@@ -42,7 +42,7 @@ pub(crate) fn record_cycle(
 
 /// Renders the block about work done for similar requests: a guest's own for a guest, the owner's for the owner. Empty without any. `meant`
 /// is the embedded query, if an embedder is set up.
-pub(crate) fn similar_work(
+pub(crate) fn render_similar_work(
     session: &Session<'_>,
     cycle: &NewCycle,
     messages: &[i64],

@@ -61,10 +61,10 @@ pub(crate) fn say_unusable(
 }
 
 /// Begins a new conversation with the session's current model.
-pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
+pub(crate) fn restart_conversation(session: &mut Session<'_>, live: &mut Live) -> Result<(), WakeError> {
     let model = session.context.model.name().to_owned();
     let Live { cycle, state, world, .. } = &*live;
-    let (system, tools) = prepare::fixed_parts_again(session, cycle, world, state)?;
+    let (system, tools) = prepare::rebuild_fixed_parts(session, cycle, world, state)?;
     let raw = brief::render_folded_opening(&FoldedBrief {
         state,
         summary: None,
@@ -82,7 +82,7 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live) -> Result<(
         cycle.chat.map(|chat| build_notice(session, &lineup, (chat, cycle.thread_id), &model)).transpose()?.flatten();
     let entry = Entry::Handed { from: from.clone(), model: model.clone(), system, tools, raw };
     record::record_entry(session, live, &entry, &notice.into_iter().collect::<Vec<_>>())?;
-    tracing::info!(%from, %model, "another model goes on");
+    tracing::info!(%from, %model, "another model continues");
     if let Err(error) = live.plan_file.append_progress(session.now(), &format!("{model} replaces {from}")) {
         tracing::warn!(%error, "the plan file could not be written");
     }
@@ -106,7 +106,7 @@ pub(crate) fn build_notice(
     if !(is_in_line || stands_in()) || is_wanted || lineup.is_fallback_grammar(answering) {
         return Ok(None);
     }
-    let Some((key, why)) = why_not(session, lineup, chat)? else { return Ok(None) };
+    let Some((key, why)) = explain_fallback(session, lineup, chat)? else { return Ok(None) };
     let preferred = lineup.name();
     let text = match answering {
         OFFLINE_MODEL => format!(
@@ -124,7 +124,11 @@ pub(crate) fn build_notice(
 }
 
 /// Returns the reason why the preferred model isn't asked for a chat, with a key per period.
-fn why_not(session: &Session<'_>, lineup: &ModelState, chat: ChatRef) -> Result<Option<(String, String)>, WakeError> {
+fn explain_fallback(
+    session: &Session<'_>,
+    lineup: &ModelState,
+    chat: ChatRef,
+) -> Result<Option<(String, String)>, WakeError> {
     let now = session.now();
     let preferred = lineup.name();
     if let Some(breaker) = session.store.maintenance().find_breaker(preferred)?.filter(|breaker| !breaker.may_try(now))

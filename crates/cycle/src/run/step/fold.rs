@@ -1,5 +1,5 @@
 //! Folding: its requests follow the results of calls, and its summary begins a new conversation. The journal keeps both, and the old
-//! conversation too. The machine decides when (`decide/fold`).
+//! conversation too. The machine decides when to fold (`decide/fold`).
 
 use reveille_store::Entry;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Appends the folding request to a user message, and returns its journal entry.
-pub(crate) fn build_results_and_fold_request(live: &Live, limits: &Limits, raw: String) -> (String, Vec<Entry>) {
+pub(crate) fn append_fold_request(live: &Live, limits: &Limits, raw: String) -> (String, Vec<Entry>) {
     let Some(ask) = live.state.fold_ask(limits, &raw) else { return (raw, Vec::new()) };
     let tokens = live.state.folding.count_with(&raw);
     match brief::with_text(&raw, &fold::render_ask(ask, tokens)) {
@@ -34,12 +34,16 @@ pub(crate) fn shorten(session: &mut Session<'_>, live: &mut Live) -> Result<bool
         return Ok(false);
     }
     let summary = live.state.forced_summary();
-    begin_anew(session, live, &summary)
+    fold_conversation(session, live, &summary)
 }
 
 /// Begins a new conversation with the summary of the old one. If the old one is only its first message, that message is shortened; `false`
 /// if it can't be.
-pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live, summary: &Summary) -> Result<bool, WakeError> {
+pub(crate) fn fold_conversation(
+    session: &mut Session<'_>,
+    live: &mut Live,
+    summary: &Summary,
+) -> Result<bool, WakeError> {
     if let (true, [first]) = (summary.is_forced, live.state.conversation.messages.as_slice()) {
         let Some(raw) = brief::shrink_message(first) else { return Ok(false) };
         return begin_conversation(session, live, raw).map(|()| true);
@@ -57,7 +61,7 @@ pub(crate) fn begin_anew(session: &mut Session<'_>, live: &mut Live, summary: &S
     let conversation = &state.conversation;
     // The content went through the redactor when it arrived.
     let raw = brief::carry_over_blocks(&raw, &conversation.messages, &state.open).unwrap_or(raw);
-    // One folding has gained nothing.
+    // An earlier forced folding gained nothing.
     let is_again = summary.is_forced && state.forced_in_a_row() > 0;
     let raw = if is_again { brief::shrink_message(&raw).unwrap_or(raw) } else { raw };
     begin_conversation(session, live, raw).map(|()| true)

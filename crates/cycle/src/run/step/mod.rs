@@ -45,14 +45,14 @@ pub(crate) enum Driven {
     /// A background job lets a message go first.
     GivesWay,
     /// Another model has taken over, with its own tools and limits.
-    Handed,
+    FellBack,
 }
 
 /// Runs the machine until it is finished or interrupted.
 pub(crate) async fn drive(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, Halt> {
     let driven = loop {
         match run_step(session, live).await {
-            Ok(Driven::Handed) => {}
+            Ok(Driven::FellBack) => {}
             driven => break driven,
         }
     };
@@ -83,10 +83,10 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
             // The client has taken the only turn.
             Step::Ask if live.cycle.model == OUTSIDE => return Ok(Driven::Complete),
             Step::Ask if background::run::is_over(session, live)? => return Ok(Driven::Complete),
-            Step::Ask if gives_way(session, live)? => return Ok(Driven::GivesWay),
+            Step::Ask if should_give_way(session, live)? => return Ok(Driven::GivesWay),
             Step::Ask if live.cycle.model != session.context.model.name() || fallback::is_outgrown(session, live)? => {
-                fallback::begin_anew(session, live)?;
-                return Ok(Driven::Handed);
+                fallback::restart_conversation(session, live)?;
+                return Ok(Driven::FellBack);
             }
             Step::Ask => {
                 if let AskEnd::TooLong(why) = turn::ask_model(session, live).await?
@@ -139,7 +139,7 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
             }
             Step::Tell(results) => give_results(session, live, &limits, results)?,
             Step::Fold(summary) => {
-                if !fold::begin_anew(session, live, &summary)? {
+                if !fold::fold_conversation(session, live, &summary)? {
                     return Err(Interrupt::TooLong("it leaves no room for my AI model's answer".to_owned()).into());
                 }
             }
@@ -147,7 +147,7 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
             Step::Answer { text, outcome } => send_final_answer(session, live, text, outcome)?,
             Step::Join => {
                 if let Some(missing) = background::run::find_missing_report(live) {
-                    let raw = machine::user_text(missing);
+                    let raw = machine::build_user_message(missing);
                     let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
                     record::record_entry(session, live, &said, &[])?;
                 } else if !add_new_messages(session, live)? {
@@ -160,7 +160,7 @@ async fn run_step(session: &mut Session<'_>, live: &mut Live) -> Result<Driven, 
 }
 
 /// Returns `true` if a background job should let messages and due reminders go first.
-fn gives_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
+fn should_give_way(session: &Session<'_>, live: &Live) -> Result<bool, WakeError> {
     if !orient::is_own_work(&live.cycle) {
         return Ok(false);
     }
@@ -183,7 +183,7 @@ async fn run_call(
 ) -> Result<(), Halt> {
     entries.push(build_call_entry(live, registry, request));
     record::record_all(session, live, &entries, &[])?;
-    record::carry_out(session, live, registry, request).await
+    record::execute_call(session, live, registry, request).await
 }
 
 /// Sends a text as the answer to the open messages.
@@ -203,7 +203,7 @@ fn send_final_answer(
             ..NewOutgoing::notice(live.world.unasked.owner_chat, text)
         })],
     };
-    let changes = record::fit_to_leave(session, changes);
+    let changes = record::mask_changes(session, changes);
     let messages = record::list_closed_messages(&changes);
     let verb = if outcome == MessageOutcome::Refused { "Declined to answer" } else { "Answered" };
     let receipt = match messages.len() {
@@ -230,7 +230,7 @@ fn give_results(session: &mut Session<'_>, live: &mut Live, limits: &Limits, res
     if hears_news && say_with_news(session, live, with_news)? {
         return Ok(());
     }
-    let (raw, asked) = fold::build_results_and_fold_request(live, limits, results);
+    let (raw, asked) = fold::append_fold_request(live, limits, results);
     let said = Entry::Said { raw, messages: Vec::new(), handles: Vec::new(), head: None, taint: None };
     record::record_all(session, live, &[vec![said], asked].concat(), &[])
 }
@@ -301,7 +301,7 @@ pub(crate) fn verify(session: &mut Session<'_>, live: &mut Live) -> Result<Vec<S
             ..NewOutgoing::notice(chat, text)
         })
     });
-    let changes = record::fit_to_leave(session, notice.into_iter().collect());
+    let changes = record::mask_changes(session, notice.into_iter().collect());
     record::record_entry(session, live, &Entry::Verified { not_done: not_done.clone() }, &changes)?;
     Ok(not_done)
 }

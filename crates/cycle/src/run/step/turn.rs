@@ -1,5 +1,5 @@
-//! One turn of the model. Its possible cost is reserved before the request, and the actual cost is booked afterwards. Between retries it
-//! waits as long as the error says. An order to stop takes effect at once.
+//! One turn of the model. Its possible cost is reserved before the request, and the actual cost is booked afterwards. Before a
+//! retry the wake waits as long as the error says. An order to stop takes effect at once.
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
@@ -20,10 +20,10 @@ use crate::{
     stop,
 };
 
-/// How long to wait for a shared database's server disappearing within a turn. A restart takes seconds.
+/// How long to wait within a turn for a shared database's server to come back. A restart takes seconds.
 const SERVER_PATIENCE: Duration = Duration::from_secs(15);
-/// The number of repeated updates of a reservation after the server cut one off.
-const BROUGHT_AGAIN: usize = 3;
+/// The number of further attempts to update a reservation after the server cut one off.
+const UPDATE_RETRIES: usize = 3;
 /// Minimum tokens charged for an answer that has started.
 const FIRST_ALLOWANCE: u64 = 512;
 /// The number of rounds between two progress lines in the plan file.
@@ -31,12 +31,12 @@ const CHECKPOINT_ROUNDS: u32 = 25;
 
 /// The reservation for a request.
 #[derive(Debug, Clone, Copy)]
-struct SetAside {
+struct CostReservation {
     reservation: Reservation,
     most_usd: f64,
 }
 
-impl SetAside {
+impl CostReservation {
     /// Limits an estimated cost to the reserved maximum.
     fn limit_cost(self, spent: Spent) -> Spent {
         Spent { cost_usd: spent.cost_usd.min(self.most_usd), ..spent }
@@ -80,16 +80,16 @@ pub(crate) async fn ask_model(session: &mut Session<'_>, live: &mut Live) -> Res
 async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<AskEnd, Halt> {
     let is_probe = session.store.maintenance().find_breaker(&live.cycle.model)?.is_some();
     for attempt in 1.. {
-        // A new reservation per try, because a broken-off one costs something too.
-        let set_aside = reserve_cost(session, live)?;
-        let reservation = set_aside.reservation;
+        // A new reservation per try, because an aborted one costs something too.
+        let reserved = reserve_cost(session, live)?;
+        let reservation = reserved.reservation;
         live.work.start();
         if !live.state.taints.is_empty() {
             live.feed.borrow_mut().taint();
         }
         live.feed.borrow_mut().begin_turn();
         let progress = Progress::watched_by(watch_turn(&live.feed));
-        let error = match request_turn(session, &live.state, set_aside, &progress).await {
+        let error = match request_turn(session, &live.state, reserved, &progress).await {
             Ok(Ok(turn)) => {
                 session.store.maintenance_mut().record_model_answer(&live.cycle.model)?;
                 let Turn { content, stop, usage, cost_usd, .. } = turn;
@@ -109,14 +109,14 @@ async fn ask_with_retries(session: &mut Session<'_>, live: &mut Live) -> Result<
             Err(halt) => {
                 live.feed.borrow_mut().withdraw_turn();
                 if matches!(halt, Halt::Interrupted(_)) {
-                    book_cut_off(session, live, set_aside, progress.state())?;
+                    book_abandoned_request(session, live, reserved, progress.state())?;
                 }
                 return Err(halt);
             }
         };
         // An order to stop ends our child processes, possibly the model's own, so its error means nothing.
         if let Some(interrupt) = session.find_interrupt()? {
-            book_cut_off(session, live, set_aside, progress.state())?;
+            book_abandoned_request(session, live, reserved, progress.state())?;
             return Err(interrupt.into());
         }
         let why = session.context.redactor.redact(&error.to_string());
@@ -179,7 +179,7 @@ pub(crate) fn is_all_understood(session: &Session<'_>, live: &Live, lineup: &Mod
 }
 
 /// Reserves the next request's possible cost, and journals that it is about to be sent.
-fn reserve_cost(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, Halt> {
+fn reserve_cost(session: &mut Session<'_>, live: &mut Live) -> Result<CostReservation, Halt> {
     let Context { model, config, .. } = session.context;
     let most_usd = model.most_usd(&live.state.conversation);
     let now = session.now();
@@ -189,7 +189,7 @@ fn reserve_cost(session: &mut Session<'_>, live: &mut Live) -> Result<SetAside, 
     let reserved = session.store.ledger_mut().reserve_cost(for_whom, most_usd, &caps)?;
     let reservation = reserved.map_err(|cap| Interrupt::OverBudget { cap, most_usd })?;
     live.state.apply(&Entry::Asked);
-    Ok(SetAside { reservation, most_usd })
+    Ok(CostReservation { reservation, most_usd })
 }
 
 /// Journals the end of a request, and books its actual cost in place of the reservation.
@@ -207,18 +207,18 @@ fn book_cost(
 }
 
 /// Books an abandoned request as far as it got. If it was sent and reported no usage, its reservation stays charged.
-fn book_cut_off(
+fn book_abandoned_request(
     session: &mut Session<'_>,
     live: &mut Live,
-    set_aside: SetAside,
+    reserved: CostReservation,
     known: Known,
 ) -> Result<(), WakeError> {
     let spent = match known {
         Known::Sent => return Ok(()),
         Known::Unsent => Spent::default(),
-        Known::Told(usage) => set_aside.limit_cost(price_usage(session, usage, None)),
+        Known::Told(usage) => reserved.limit_cost(price_usage(session, usage, None)),
     };
-    book_cost(session, live, Settlement::discarded(set_aside.reservation, spent), &[])
+    book_cost(session, live, Settlement::discarded(reserved.reservation, spent), &[])
 }
 
 fn price_usage(session: &Session<'_>, tokens: Usage, cost_usd: Option<f64>) -> Spent {
@@ -242,14 +242,14 @@ fn checkpoint(session: &Session<'_>, live: &Live) {
 async fn request_turn(
     session: &mut Session<'_>,
     state: &Cycle,
-    set_aside: SetAside,
+    reserved: CostReservation,
     progress: &Progress,
 ) -> Result<Result<Turn, ModelError>, Halt> {
     let model = session.context.model;
     let mut turn = model.request_turn(&state.conversation, progress);
     let mut allowed = None;
     loop {
-        // Kept as short as possible, because each round looks for a stop again.
+        // The future ends at each update, because each round looks for a stop again.
         let news = async {
             tokio::select! {
                 biased;
@@ -263,16 +263,16 @@ async fn request_turn(
         };
         let output = compute_allowance(usage.output);
         allowed = Some(output);
-        let most = set_aside.limit_cost(price_usage(session, Usage { output, ..usage }, None));
+        let most = reserved.limit_cost(price_usage(session, Usage { output, ..usage }, None));
         // The update can be repeated: one cut off by a server's restart is written again. A stopping server may cut off the next one too.
-        let mut brought = session.store.ledger_mut().bring_along(set_aside.reservation, &most);
-        for _ in 0..BROUGHT_AGAIN {
-            if !matches!(brought, Err(StoreError::Server(_))) {
+        let mut updated = session.store.ledger_mut().bring_along(reserved.reservation, &most);
+        for _ in 0..UPDATE_RETRIES {
+            if !matches!(updated, Err(StoreError::Server(_))) {
                 break;
             }
-            brought = session.store.ledger_mut().bring_along(set_aside.reservation, &most);
+            updated = session.store.ledger_mut().bring_along(reserved.reservation, &most);
         }
-        brought?;
+        updated?;
     }
 }
 
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_answer_is_written_down_a_handful_of_times_and_never_too_late() {
+    fn a_long_answer_is_charged_in_a_handful_of_updates_and_always_in_advance() {
         let (mut allowed, mut writes) = (None, 0);
         for output in 1..=128_000 {
             if allowed.is_none_or(|allowed| output > allowed) {

@@ -41,7 +41,7 @@ impl Place {
 }
 
 #[test]
-fn old_logs_are_emptied_and_what_lies_beside_them_is_removed() {
+fn old_logs_are_emptied_and_their_rotated_files_removed() {
     let place = Place::new();
     let old = place.file("logs/wake.log", 10, 31);
     let rotated = place.file("logs/wake.log.3", 10, 31);
@@ -149,5 +149,5 @@ fn files_of_messages_go_when_they_are_old_and_nobody_waits_for_them() {
     let file = place.store.attachments().find_next_wanted_file(now()).unwrap().unwrap();
     place.store.attachments_mut().record_kept_file(file.id, "files/2.txt", 10, now()).unwrap();
     assert_eq!(place.chores(), [Chore::Remove(old)]);
-    assert_eq!(Chore::Remove(named).find_removed_file(&place.config.workspace_dir).as_deref(), Some("files/2.txt"));
+    assert_eq!(Chore::Remove(named).find_file_to_remove(&place.config.workspace_dir).as_deref(), Some("files/2.txt"));
 }

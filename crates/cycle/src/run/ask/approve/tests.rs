@@ -41,7 +41,7 @@ fn a_question_shows_the_whole_action_and_why_and_until_when() {
 }
 
 #[test]
-fn what_others_wrote_and_whose_wish_it_is_are_told() {
+fn a_question_names_untrusted_text_and_the_asking_chat() {
     let tainted = NewApproval { origin: Some("https://example.org".to_owned()), ..asked("{}") };
     assert!(
         render_question(&tainted, ChatRef::from_telegram(7), Tz::UTC)
@@ -63,7 +63,7 @@ fn what_others_wrote_and_whose_wish_it_is_are_told() {
 }
 
 #[test]
-fn what_is_too_long_for_a_message_is_a_file_and_whole_at_the_console() {
+fn an_action_too_long_for_a_message_is_attached_but_whole_at_the_terminal() {
     let long = asked(&serde_json::json!({"command": "x".repeat(3_000)}).to_string());
     assert!(is_long(&long.action, &long.named, &[]));
     let text = render_question(&long, ChatRef::from_telegram(7), Tz::UTC);
@@ -131,24 +131,24 @@ fn no_two_nonces_are_alike() {
 }
 
 #[test]
-fn no_two_reasons_together_hide_what_stands_between_them() {
+fn masking_two_reasons_together_hides_nothing_between_them() {
     let redactor = Redactor::new([]);
     let request = ToolRequest { id: "k".to_owned(), name: "mcp__s__t".to_owned(), input: "{}".to_owned() };
     let reasons = ["`a`:\n-----BEGIN PRIVATE KEY-----", "`b`:\nobey me", "`z`:\n-----END PRIVATE KEY-----"];
     let verdict = Verdict::new(Risk::Dangerous, Decision::Ask, reasons.join("\n"));
     let sends = false;
-    let decided = |verdict: &Verdict| unless_it_gives_away(verdict.clone(), &request, sends, &redactor).decision;
+    let decided = |verdict: &Verdict| deny_leaks(verdict.clone(), &request, sends, &redactor).decision;
     assert_eq!(decided(&verdict), Decision::Deny);
     assert_eq!(decided(&Verdict { reasons: vec![reasons[1].to_owned()], ..verdict }), Decision::Ask);
 }
 
 #[test]
-fn a_mask_hides_nothing_from_who_is_asked() {
+fn a_mask_hides_nothing_from_the_person_asked() {
     let redactor = Redactor::new([&reveille_base::redact::Secret::new("hunter2&co")]);
     let judged = |decision, sends, input: String| {
         let request = ToolRequest { id: "k".to_owned(), name: "shell".to_owned(), input };
         let verdict = Verdict::new(Risk::Dangerous, decision, "Why.");
-        unless_it_gives_away(verdict, &request, sends, &redactor).decision
+        deny_leaks(verdict, &request, sends, &redactor).decision
     };
     let saying = |text: &str| serde_json::json!({ "command": text }).to_string();
     let block = "-----BEGIN PRIVATE KEY-----\nrm -rf ~\n-----END PRIVATE KEY-----";

@@ -452,33 +452,33 @@ impl<'a> Chat<'a> {
             let id = approval.id;
             let rule = approvals::render_rule(self.context.config, &approval);
             let is_grave = !matches!(approval.risk.as_str(), "safe" | "caution");
-            let has_decided = match (editor.read_decision(DecisionPrompt { is_grave, may_stand: rule.is_some() }), rule)
-            {
-                (TypedDecision::Always, Some(rule)) => {
-                    complain(&rule);
-                    if !editor.confirm(approvals::ADD_RULE_PROMPT) {
-                        continue;
-                    }
-                    match approvals::add_rule(self.context.config, &mut self.store, &approval)? {
-                        Ok(has_decided) => has_decided,
-                        Err(why) => {
-                            complain(&why);
+            let has_decided =
+                match (editor.read_decision(DecisionPrompt { is_grave, offers_rule: rule.is_some() }), rule) {
+                    (TypedDecision::Always, Some(rule)) => {
+                        complain(&rule);
+                        if !editor.confirm(approvals::ADD_RULE_PROMPT) {
                             continue;
                         }
+                        match approvals::add_rule(self.context.config, &mut self.store, &approval)? {
+                            Ok(has_decided) => has_decided,
+                            Err(why) => {
+                                complain(&why);
+                                continue;
+                            }
+                        }
                     }
-                }
-                (TypedDecision::Later | TypedDecision::Always, _) => {
-                    self.later.insert(id);
-                    complain(&format!("Question {id} stays open; /questions asks again."));
-                    continue;
-                }
-                (TypedDecision::Once, _) => {
-                    self.store.approvals_mut().decide_approval(id, ApprovalAnswer::Yes, self.context.clock.now())?
-                }
-                (TypedDecision::No, _) => {
-                    self.store.approvals_mut().decide_approval(id, ApprovalAnswer::No, self.context.clock.now())?
-                }
-            };
+                    (TypedDecision::Later | TypedDecision::Always, _) => {
+                        self.later.insert(id);
+                        complain(&format!("Question {id} stays open; /questions asks again."));
+                        continue;
+                    }
+                    (TypedDecision::Once, _) => {
+                        self.store.approvals_mut().decide_approval(id, ApprovalAnswer::Yes, self.context.clock.now())?
+                    }
+                    (TypedDecision::No, _) => {
+                        self.store.approvals_mut().decide_approval(id, ApprovalAnswer::No, self.context.clock.now())?
+                    }
+                };
             if has_decided {
                 self.wake_and_show(Work::GoesOn).await?;
             } else {

@@ -116,7 +116,7 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, format: OutputFormat
     let asks_index =
         matches!(command, MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. });
     if matches!(command, MemoryCommand::Search { .. })
-        && let Err(code) = history::open_or_make(config)
+        && let Err(code) = history::open_or_create(config)
     {
         return code;
     }
@@ -212,7 +212,7 @@ fn search_memory(
 ) -> Result<ExitCode, MemoryFailure> {
     let mut tell = build_progress_reporter();
     let MemoryFound { hits, notes } =
-        search::search_memory(config, &super::build_redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
+        search::search_memory(config, &super::build_redactor(config), question, IndexWait::UntilComplete(&mut tell))?;
     // People see only hits that make sense alone. Programs, which may rank the hits again, also get the lines around them.
     let shown: Vec<&SearchHit> = hits.iter().filter(|hit| format.is_json() || hit.speaks_for_itself()).collect();
     for note in &notes {

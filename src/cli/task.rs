@@ -178,7 +178,7 @@ impl TaskCommand {
 
 /// Carries out the command.
 pub(super) fn run(config: &Config, command: &TaskCommand, format: OutputFormat) -> ExitCode {
-    if let Err(code) = super::history::open_or_make(config) {
+    if let Err(code) = super::history::open_or_create(config) {
         return code;
     }
     match (command.to_order(), command) {

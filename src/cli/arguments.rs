@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_timer_calls_is_read_as_anything_else_is() {
+    fn the_commands_of_a_timer_are_parsed_like_any_others() {
         for line in ["--once", "--once --no-console", "--reason cron --once", "--once --reason nudge --no-console"] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let all = Arguments::try_parse_from(["wake"].into_iter().chain(line.split(' '))).unwrap();

@@ -105,7 +105,7 @@ pub(super) fn run(config: &Config, command: &BackupCommand, format: OutputFormat
         BackupCommand::Restore { file, to, .. } => restore_backup(config, file, to.clone(), now)
             .map(|restored| match format {
                 OutputFormat::Json => print_json(&restored),
-                OutputFormat::Text => print(&restored_in_words(&restored, config)),
+                OutputFormat::Text => print(&describe_restored(&restored, config)),
             })
             .map_err(|error| error.to_string()),
     };
@@ -143,7 +143,7 @@ fn made_in_words(made: &BackupMade, config: &Config) -> String {
     )
 }
 
-fn restored_in_words(restored: &RestoredBackup, config: &Config) -> String {
+fn describe_restored(restored: &RestoredBackup, config: &Config) -> String {
     let RestoredBackup { workspace, set_aside, kept_settings, manifest } = restored;
     let mut text = format!("Restored to {}.\n\n{}\n", workspace.display(), describe_manifest(manifest, config));
     let SetAside { questions, doubtful_parts, open_cycles } = set_aside;

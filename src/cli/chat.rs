@@ -42,7 +42,7 @@ use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
     out::{self, Working},
     say::{self, AnswerWait},
-    show::{KEPT, exit_code, explain_failure, render_for_terminal, what_to_do},
+    show::{KEPT, describe_next_step, exit_code, explain_failure, render_for_terminal},
     wake::{run_wake, why_it_waits, with_signals},
 };
 use crate::bot::{DueWatch, MAX_SAID_BYTES, StoredStatement};
@@ -74,7 +74,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
             let mut chat = match Chat::open(context, &interrupts, input) {
                 Ok(chat) => chat,
                 Err(error) => {
-                    complain(&format!("failed: {error}\n{}", what_to_do(&error)));
+                    complain(&format!("failed: {error}\n{}", describe_next_step(&error)));
                     return exit_code(&error);
                 }
             };
@@ -266,7 +266,7 @@ impl<'a> Chat<'a> {
             Err(error) => {
                 complain(&format!(
                     "failed: {error}\nYour message was NOT stored. {} Then send it again.",
-                    what_to_do(&error)
+                    describe_next_step(&error)
                 ));
                 return Ok(false);
             }

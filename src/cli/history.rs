@@ -57,7 +57,7 @@ impl From<CommitInFull> for WholeCommit {
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct LogArguments {
     /// Number of lines.
-    #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::how_many)]
+    #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::parse_count)]
     lines: usize,
     /// Only actions whose description or request contains this text.
     #[arg(long, value_name = "TEXT")]

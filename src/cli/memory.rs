@@ -38,15 +38,15 @@ Examples:
         #[arg(long)]
         json: bool,
         /// Maximum number of hits.
-        #[arg(short = 'n', long, default_value_t = HITS, value_parser = values::how_many)]
+        #[arg(short = 'n', long, default_value_t = HITS, value_parser = values::parse_count)]
         limit: usize,
-        /// What was known on that day, up to its end.
+        /// Search the knowledge of that day, up to its end.
         #[arg(long, value_name = "DATE", value_parser = values::parse_day)]
         as_of: Option<NaiveDate>,
         /// Only in this file or folder of the memory; `messages` for what was said to the assistant, `answers` for what it said.
         #[arg(long = "in", value_name = "PATH")]
         within: Option<String>,
-        /// Show why each hit ranks where it does.
+        /// Explain the rank of each hit.
         #[arg(long)]
         why: bool,
     },
@@ -144,7 +144,7 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, format: OutputFormat
     done.unwrap_or_else(|error| report_failure(&error))
 }
 
-/// What is shown of a hit.
+/// The parts of a hit that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HitDetail {
     /// Its text and place.

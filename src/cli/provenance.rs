@@ -40,13 +40,13 @@ pub(super) struct DiffArguments {
 pub(super) struct RestoreArguments {
     /// A document (its path, or the end of it); or, for the whole memory, a day, a wake's id or a commit.
     what: String,
-    /// As it was then: yesterday, 2026-11-20 (in the evening), or after that wake or commit; default: before its last change.
+    /// The time or version to restore: yesterday, 2026-11-20 (in the evening), or the state after a wake or commit; default: before its last change.
     #[arg(long, value_name = "WHEN")]
     at: Option<String>,
     /// Only the lines with these words; everything else stays as it is.
     #[arg(long, value_name = "TEXT")]
     lines: Option<String>,
-    /// Show what would be done, and do nothing.
+    /// Show what would be done, without doing it.
     #[arg(long)]
     dry_run: bool,
 }

@@ -27,7 +27,7 @@ enum Fate {
     InDoubt,
     /// It was tried and has to wait, or was left untried for long.
     Late,
-    /// It will not be tried any more.
+    /// It won't be tried again.
     Lost,
 }
 

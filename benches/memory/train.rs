@@ -8,8 +8,8 @@ const STEPS: i32 = 250;
 const RATE: f64 = 0.1;
 const PULL: f64 = 0.003;
 
-/// The features that may have a negative weight. All others were designed to count for a candidate: a negative weight would be due to chance,
-/// or to a quirk of these worlds.
+/// The features that may have a negative weight. All others were designed to count for a candidate. A negative weight would be due to
+/// chance, or to a quirk of these worlds.
 const MAY_BE_NEGATIVE: [&str; 2] = ["trigram", "asks"];
 
 /// One question's candidates: the features of each, and whether it holds an answer.

@@ -136,7 +136,7 @@ fn report_not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, 
     let why = match store.approvals().find_approval(id)? {
         None => format!("There is no question {id}."),
         Some(approval) if approval.is_expired(now) => {
-            format!("Question {id} has expired, which counts as a no.")
+            format!("Question {id} has expired without an answer, so I won't do it.")
         }
         Some(approval) => format!("Question {id} is already {}.", approval.state.as_str()),
     };
@@ -152,7 +152,7 @@ fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<Ex
     };
     let Some(rule) = render_rule(config, &approval) else {
         complain(&format!(
-            "Question {id} can't be allowed for good, so nothing was changed. `wake approvals approve {id}` allows it once."
+            "No permanent rule can allow the action of question {id}, so nothing was changed. `wake approvals approve {id}` allows it once."
         ));
         return Ok(Some(ExitCode::from(super::EXIT_FAILED)));
     };

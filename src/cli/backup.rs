@@ -161,7 +161,9 @@ fn describe_restored(restored: &RestoredBackup, config: &Config) -> String {
     if *kept_settings {
         text.push_str("The .env here was kept; the one in the backup was left out.\n");
     }
-    text.push_str("\nAll work is stopped. Make sure nothing runs on the old machine any more. Then: wake resume\n");
+    text.push_str(
+        "\nAll work is stopped. Make sure that nothing still runs on the old machine. To continue, run: wake resume\n",
+    );
     if *workspace != config.workspace_dir {
         text.push_str(&format!("(with WORKSPACE_DIR={})\n", quote_for_shell(workspace)));
     }

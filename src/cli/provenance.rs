@@ -40,7 +40,7 @@ pub(super) struct DiffArguments {
 pub(super) struct RestoreArguments {
     /// A document (its path, or the end of it); or, for the whole memory, a day, a wake's id or a commit.
     what: String,
-    /// The time or version to restore: yesterday, 2026-11-20 (in the evening), or the state after a wake or commit; default: before its last change.
+    /// The time or version to restore: yesterday, 2026-11-20 (in the evening), or after a wake or commit; default: before its last change.
     #[arg(long, value_name = "WHEN")]
     at: Option<String>,
     /// Only the lines with these words; everything else stays as it is.

@@ -445,8 +445,8 @@ fn a_workspace_path_may_contain_spaces_and_non_ascii_letters() {
     assert_eq!(env.git_in(&brain, &["status", "--short"]), "");
 }
 
-/// Queues box 0 and following, one for each time, which is SQL. Adds box 90 without a time, 91 as a blob, 92 with a chat as text, 93 already
-/// processed, and rows without a usable text.
+/// Queues box 0 and following, one for each time, which is SQL. Adds box 90 without a time, 91 as a blob, 92 with a chat as text, 93
+/// already processed, and rows without a usable text.
 fn queue_odd(env: &TestEnv, times: &[&str]) {
     let put = |columns: &str, values: &str| {
         env.execute(&format!("INSERT INTO incoming_messages (chat_id, message_text{columns}) VALUES ({values})"));

@@ -1,5 +1,5 @@
-//! Changes of the assistant's own orders. A proposal shows its difference and its intended effect, and is carried out exactly or not at all.
-//! A week later the person gets the figure before and after, with a button that undoes the change.
+//! Changes of the assistant's own orders. A proposal shows its difference and its intended effect, and is carried out exactly or not at
+//! all. A week later the person gets the figure before and after, with a button that undoes the change.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -59,7 +59,7 @@ Examples:
         /// Numbers of the questions, from the list.
         #[arg(value_parser = values::parse_number, required = true)]
         ids: Vec<i64>,
-        /// Show the rule for exactly this action, and add it to policy.toml after a yes in the terminal.
+        /// Show the rule for exactly this action, and add it to policy.toml once you confirm it in the terminal.
         #[arg(long)]
         always: bool,
         /// Print one JSON document of what the wake did.
@@ -275,7 +275,7 @@ fn render_list_entry(config: &Config, approval: &Approval) -> String {
     format!("{}{state}\n", render_question(approval))
 }
 
-/// Renders an open question for whoever can answer it at the prompt.
+/// Renders an open question for the person at the prompt.
 pub(super) fn render_for_prompt(config: &Config, approval: &Approval) -> String {
     format!("{}Expires {}.\n", render_question(approval), format_expiry(config, approval))
 }

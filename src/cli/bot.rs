@@ -58,7 +58,7 @@ struct Arguments {
 
 #[derive(Debug, clap::Args)]
 struct RunArguments {
-    /// Exit at once with 0 and without a word if a bot is running already: for cron.
+    /// If a bot is running already, exit at once with 0, silently. For cron.
     #[arg(long)]
     unless_running: bool,
     #[cfg(feature = "fleet")]

@@ -257,7 +257,7 @@ pub(super) fn run_due_turns(dir: &Path, arguments: &Arguments) -> ExitCode {
     });
     match worked {
         Ok(turns) => {
-            tracing::info!(turns, "nobody is due any more");
+            tracing::info!(turns, "no assistant is due any longer");
             ExitCode::SUCCESS
         }
         Err(error) => report_error(&error),

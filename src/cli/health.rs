@@ -77,7 +77,7 @@ Examples:
         /// Print only problems that are new since the last quiet check. For cron.
         #[arg(long, conflicts_with_all = ["json", "dry_run"])]
         quiet: bool,
-        /// Repair what else can be: safe repairs at once, the rest after your yes. Without a terminal, only safe repairs.
+        /// Make further repairs: safe ones at once, others after you confirm them. Without a terminal, only safe ones.
         #[arg(long, conflicts_with_all = ["json", "dry_run", "quiet"])]
         fix: bool,
         /// Don't use the network.

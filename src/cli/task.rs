@@ -41,7 +41,7 @@ Examples:
         /// A short title.
         #[arg(required = true)]
         title: Vec<String>,
-        /// Into the backlog.
+        /// Add it to the backlog.
         #[arg(long)]
         backlog: bool,
         /// When it is due: friday, 2026-11-23, …
@@ -111,7 +111,7 @@ Examples:
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Take a waiting task in hand.
+    /// Move a waiting task to the tasks in hand.
     Start {
         /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]

@@ -61,7 +61,7 @@ impl Hostile {
         let origins = |batch: usize| match BATCHES[batch].0 {
             GUESTS => vec![Origin::Guest],
             PERSISTING => Origin::ALL.into_iter().filter(|origin| origin.is_tainted()).collect(),
-            // For these hands it only matters whether the orders are untrusted, so one untrusted origin is enough.
+            // For these batches it only matters whether the orders are untrusted, so one untrusted origin is enough.
             _ => vec![Origin::Own, Origin::OwnFull, Origin::ALL[2 + batch % (Origin::ALL.len() - 2)]],
         };
         let exec = (0..BATCHES.len()).flat_map(|batch| origins(batch).into_iter().map(move |origin| (batch, origin)));

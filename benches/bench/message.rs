@@ -1,6 +1,6 @@
 //! Measures one message from the queue to the answer, the commit and the remote, with a model that answers at once. The yardstick is
-//! git fetching, committing (synced) and pushing the same change. The remote is either a folder a wake reads itself, or one that
-//! it leaves to git, as it does with another machine's.
+//! git fetching, committing (synced) and pushing the same change. The remote is either a folder that a wake reads itself, or one that
+//! it reaches through git, as it does on another machine.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -25,7 +25,8 @@ const SAID: [(&str, &str, &str); 4] = [
 ];
 
 pub(crate) fn measure(_rounds: usize) -> Vec<Row> {
-    let (alone, beside) = (Registry::for_thinking_model(), Registry::for_thinking_model().with_tools(of_servers()));
+    let (alone, beside) =
+        (Registry::for_thinking_model(), Registry::for_thinking_model().with_tools(build_server_tools()));
     let rows = SAID.iter().flat_map(|(figure, with_servers, said)| {
         // As in a cycle: the reason for it, followed by the message.
         let words = format!("1 message in chat 4242\n{said}");
@@ -54,8 +55,8 @@ fn row(figure: &'static str, registry: &Registry, words: &str) -> Row {
     }
 }
 
-/// The servers' tools, each with two arguments and a description of two sentences.
-fn of_servers() -> Vec<Tool> {
+/// Builds the servers' tools, each with two arguments and a description of two sentences.
+fn build_server_tools() -> Vec<Tool> {
     let tool = |server: &str, n: usize| {
         Tool::from_foreign(Foreign {
             is_owners: true,

@@ -18,7 +18,8 @@ const ENTRIES_PER_FILE: usize = 2_000;
 const DIMS: usize = 384;
 const HITS: usize = 10;
 const PLAIN: &str = "SQLite's FTS5, BM25";
-const MODEL: &str = "of the benchmark";
+/// The name under which the random vectors are stored.
+const MODEL: &str = "benchmark";
 /// The number of different words. A few of them are far more frequent than the rest, as in any language.
 const VOCABULARY: usize = 30_000;
 const SPEAKERS: [&str; 6] = ["Caroline", "Melanie", "Anna", "Bob", "Eve", "Novak"];

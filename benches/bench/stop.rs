@@ -20,9 +20,9 @@ use super::{
 const BOT: &str = env!("CARGO_BIN_EXE_bot");
 /// Calls of one turn: far more than can run before the order arrives.
 const CALLS: i64 = 2_000;
-/// The interval between looks at the journal, and their duration after the wake has stopped.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
-const LOOK_ON: Duration = Duration::from_secs(1);
+/// The interval between reads of the journal, and their duration after the wake has stopped.
+const READ_EVERY: Duration = Duration::from_millis(1);
+const KEEP_READING: Duration = Duration::from_secs(1);
 /// The latest time at which a call may start, in milliseconds.
 const NO_CALL_AFTER_MS: f64 = 500.0;
 
@@ -47,7 +47,7 @@ fn last_call() -> Result<f64, String> {
     let begun = Instant::now();
     telegram.push_text(CHAT, CHAT, "/stop");
     let (mut seen, mut last, mut free_since) = (called(), Duration::ZERO, None);
-    while free_since.is_none_or(|since: Instant| since.elapsed() < LOOK_ON) {
+    while free_since.is_none_or(|since: Instant| since.elapsed() < KEEP_READING) {
         let now = called();
         if now > seen {
             (seen, last) = (now, begun.elapsed());
@@ -55,12 +55,12 @@ fn last_call() -> Result<f64, String> {
         if !is_locked() {
             free_since.get_or_insert_with(Instant::now);
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(READ_EVERY);
     }
     drop(bot);
     if seen < CALLS {
         Ok(milliseconds(last))
     } else {
-        Err("every call had begun before the order was heard".to_owned())
+        Err("every call had begun before the bot got the order".to_owned())
     }
 }

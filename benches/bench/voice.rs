@@ -9,7 +9,7 @@ const FIGURE: &str = "speech: 11 s voice note";
 
 pub(crate) fn measure(rounds: usize) -> Vec<Row> {
     match speech::found("jfk.ogg") {
-        Some((model, recording)) => measured(rounds, &model, &recording),
+        Some((model, recording)) => measure_speech(rounds, &model, &recording),
         None => not_run("not run: no model (REVEILLE_TEST_MODEL), recording (REVEILLE_TEST_SPEECH), or feature voice"),
     }
 }
@@ -19,12 +19,12 @@ fn not_run(why: &str) -> Vec<Row> {
 }
 
 #[cfg(not(feature = "voice"))]
-fn measured(_rounds: usize, _model: &std::path::Path, _recording: &std::path::Path) -> Vec<Row> {
+fn measure_speech(_rounds: usize, _model: &std::path::Path, _recording: &std::path::Path) -> Vec<Row> {
     not_run("not run: built without the feature voice")
 }
 
 #[cfg(feature = "voice")]
-use with_voice::measured;
+use with_voice::measure_speech;
 
 #[cfg(feature = "voice")]
 mod with_voice {
@@ -47,7 +47,7 @@ mod with_voice {
 
     const THREADS: usize = 2;
 
-    pub(super) fn measured(rounds: usize, model: &Path, recording: &Path) -> Vec<Row> {
+    pub(super) fn measure_speech(rounds: usize, model: &Path, recording: &Path) -> Vec<Row> {
         let ours = Transcriber::open(model).unwrap().with_threads(THREADS);
         let whole = Transcriber::open(model).unwrap().with_threads(THREADS).with_whole_context();
         let bare = WhisperContext::new_with_params(model, WhisperContextParameters::default()).unwrap();
@@ -72,12 +72,12 @@ mod with_voice {
                 let pair = Pair::by_turns(rounds, ours_timed, || plain.call());
                 let errors_plain = speech::word_error_rate(speech::JFK, &plain.said) * 100.0;
                 rows.extend([
-                    Row::pair("speech: as we do it", "whisper.cpp as it comes", pair, Bound::Ratio(0.333)),
-                    Row::alone("speech: word error rate, as it comes", "%", Ok(vec![errors_plain]), Bound::None),
+                    Row::pair("speech: with our settings", "whisper.cpp with its defaults", pair, Bound::Ratio(0.333)),
+                    Row::alone("speech: word error rate, whisper.cpp", "%", Ok(vec![errors_plain]), Bound::None),
                     Row::alone("speech: word error rate, ours", "%", Ok(vec![errors_ours]), Bound::Max(errors_plain)),
                 ]);
             }
-            Err(why) => rows.push(Row::alone("speech: as we do it", "ms", Err(why), Bound::None)),
+            Err(why) => rows.push(Row::alone("speech: with our settings", "ms", Err(why), Bound::None)),
         }
         rows
     }

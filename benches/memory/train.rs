@@ -8,9 +8,9 @@ const STEPS: i32 = 250;
 const RATE: f64 = 0.1;
 const PULL: f64 = 0.003;
 
-/// The features that may count against a candidate. All others were designed to count for one; a negative weight would be due to chance, or
-/// to a quirk of these worlds.
-const SPEAKS_AGAINST: [&str; 2] = ["trigram", "asks"];
+/// The features that may have a negative weight. All others were designed to count for a candidate. A negative weight would be due to
+/// chance, or to a quirk of these worlds.
+const MAY_BE_NEGATIVE: [&str; 2] = ["trigram", "asks"];
 
 /// One question's candidates: the features of each, and whether it holds an answer.
 pub(crate) struct Case {
@@ -20,17 +20,17 @@ pub(crate) struct Case {
 
 /// Weights learned from cases. A feature that isn't `used` gets the weight 0.
 pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
-    let may_speak_against: Vec<bool> = FEATURES.iter().map(|name| SPEAKS_AGAINST.contains(name)).collect();
+    let may_be_negative: Vec<bool> = FEATURES.iter().map(|name| MAY_BE_NEGATIVE.contains(name)).collect();
     let count = used.len();
     let cases: Vec<&&Case> = cases.iter().filter(|case| case.is_answer.contains(&true)).collect();
     let (mut weights, mut first, mut second) = (vec![0.0; count], vec![0.0; count], vec![0.0; count]);
     for step in 1..=STEPS {
         let mut slope: Vec<f64> = weights.iter().map(|weight| weight * PULL).collect();
         for case in &cases {
-            let force = force(case, &weights);
-            for (features, force) in case.features.iter().zip(force) {
+            let excess = compute_excess(case, &weights);
+            for (features, excess) in case.features.iter().zip(excess) {
                 for (slope, feature) in slope.iter_mut().zip(features) {
-                    *slope += feature * force / cases.len() as f64;
+                    *slope += feature * excess / cases.len() as f64;
                 }
             }
         }
@@ -42,7 +42,7 @@ pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
             second[at] = 0.99 * second[at] + 0.01 * slope[at] * slope[at];
             let (mean, spread) = (first[at] / (1.0 - 0.9_f64.powi(step)), second[at] / (1.0 - 0.99_f64.powi(step)));
             weights[at] -= RATE * mean / (spread.sqrt() + 1e-8);
-            if !may_speak_against[at] {
+            if !may_be_negative[at] {
                 weights[at] = weights[at].max(0.0);
             }
         }
@@ -52,7 +52,7 @@ pub(crate) fn train(cases: &[&Case], used: &[bool]) -> Vec<f64> {
 
 /// The excess of each candidate's softmax share over its due share. Only answers are due a share: half of the total is divided evenly among
 /// them, the other half in proportion to their present shares.
-fn force(case: &Case, weights: &[f64]) -> Vec<f64> {
+fn compute_excess(case: &Case, weights: &[f64]) -> Vec<f64> {
     let scores: Vec<f64> = case.features.iter().map(|features| dot(features, weights)).collect();
     let best = scores.iter().copied().fold(f64::MIN, f64::max);
     let powers: Vec<f64> = scores.iter().map(|score| (score - best).exp()).collect();

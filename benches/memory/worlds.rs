@@ -14,10 +14,10 @@ use super::{
 pub(crate) const SEED: u64 = 17;
 /// The minimum number of turns in one world.
 const TURNS: usize = 2_700;
-/// The number of times that a scene happens to different people, and the number of later times that it happens to some of them again.
+/// The number of times that a scene happens to different people, and then to some of them again.
 const HAPPENINGS: usize = 7;
 const AGAIN: usize = 3;
-/// The share of questions that use the words of the statement, instead of a paraphrase.
+/// The share of questions that use the statement's own words instead of a paraphrase.
 const REMEMBERED: f64 = 0.7;
 /// The number of uninformative lines in each world's log.
 const NOTES: usize = 260;
@@ -54,7 +54,7 @@ pub(crate) struct Question {
     pub(crate) style: &'static str,
     pub(crate) text: String,
     pub(crate) evidence: Vec<Evidence>,
-    /// The scene of the question; questions of one scene are alike.
+    /// The name of the scene. Questions of one scene are alike.
     pub(crate) scene: String,
 }
 
@@ -124,24 +124,24 @@ impl<'a> Maker<'a> {
     }
 
     fn make(mut self) -> World {
-        let mut happenings: Vec<Vec<Happening<'a>>> = Vec::new();
+        let mut all: Vec<Vec<Happening<'a>>> = Vec::new();
         for scene in &self.bank.scenes {
-            let mut those = self.happen(scene);
-            for happening in &mut those {
+            let mut happenings = self.happen(scene);
+            for happening in &mut happenings {
                 self.tell(happening);
             }
             for _ in 0..2 {
                 self.mislead(scene);
             }
-            happenings.push(those);
+            all.push(happenings);
         }
         self.note_idly();
         let (turns, places) = self.converse();
         let mut documents = BTreeMap::new();
         self.write(&mut documents);
         let mut questions = Vec::new();
-        for those in &happenings {
-            self.ask(those, &places, &mut questions);
+        for happenings in &all {
+            self.ask(happenings, &places, &mut questions);
         }
         let asked_on = self.start + Days::new(self.bank.days);
         World { name: self.bank.name, turns, documents, questions, asked_on }
@@ -161,7 +161,7 @@ impl<'a> Maker<'a> {
         let count = if is_once { 1 } else { HAPPENINGS.min(combinations) };
         let is_timed = scene.questions.iter().any(|ask| ask.text.contains("{when}"));
         let again = if is_timed { AGAIN } else { 0 };
-        let (mut those, mut seen) = (Vec::<Happening<'a>>::new(), BTreeSet::new());
+        let (mut happenings, mut seen) = (Vec::<Happening<'a>>::new(), BTreeSet::new());
         for turn in 0..count + again {
             let back = if turn < count { turn } else { (turn - count) / 2 };
             let person = people[back % people.len()].clone();
@@ -179,7 +179,7 @@ impl<'a> Maker<'a> {
             let later = !scene.later.is_empty();
             let first = self.day(0, self.bank.days - if later { 60 } else { 1 });
             let gap = 5 + self.draw.below(50) as u64;
-            those.push(Happening {
+            happenings.push(Happening {
                 scene,
                 person,
                 other,
@@ -188,7 +188,7 @@ impl<'a> Maker<'a> {
                 evidence: [None, None],
             });
         }
-        those
+        happenings
     }
 
     fn fill(&mut self, scene: &Scene) -> Vec<(String, String, String)> {
@@ -205,9 +205,9 @@ impl<'a> Maker<'a> {
             if wordings.is_empty() {
                 continue;
             }
-            let wording = put_in(self.draw.one(wordings).as_str(), happening);
+            let wording = fill_slots(self.draw.one(wordings).as_str(), happening);
             let day = happening.days[part];
-            let place = match noted(&wording) {
+            let place = match parse_note(&wording) {
                 Some((kind, text)) => self.note(kind, &text, day, happening),
                 None => self.say(&wording, day, happening),
             };
@@ -303,7 +303,7 @@ impl<'a> Maker<'a> {
             let filled = self.fill(scene);
             let day = self.day(0, self.bank.days);
             let told = Happening { scene, person, other, filled, days: [day, day], evidence: [None, None] };
-            let text = typed(&put_in(line, &told), &mut self.draw);
+            let text = typed(&fill_slots(line, &told), &mut self.draw);
             let speaker = self.somebody_but(&told.person);
             let chat = if self.bank.people.len() == 1 { self.chat_of(&speaker) } else { GROUP };
             self.blocks.push(Block { day, chat, turns: vec![(Some(speaker), text)], answer: None });
@@ -440,25 +440,25 @@ impl<'a> Maker<'a> {
     }
 
     /// Adds the questions of one scene that have a single answer; ambiguous ones are left out.
-    fn ask(&mut self, those: &[Happening<'_>], places: &BTreeMap<usize, usize>, questions: &mut Vec<Question>) {
-        let Some(scene) = those.first().map(|one| one.scene) else { return };
+    fn ask(&mut self, happenings: &[Happening<'_>], places: &BTreeMap<usize, usize>, questions: &mut Vec<Question>) {
+        let Some(scene) = happenings.first().map(|one| one.scene) else { return };
         for ask in &scene.questions {
-            let mut order: Vec<usize> = (0..those.len()).collect();
+            let mut order: Vec<usize> = (0..happenings.len()).collect();
             self.draw.shuffle(&mut order);
             let (style, most) = *ASKED_EACH.iter().find(|(style, _)| *style == ask.style).unwrap();
             let template = if self.draw.happens(REMEMBERED) { ask.text.replace("'}", "}") } else { ask.text.clone() };
-            let texts: Vec<String> = those.iter().map(|one| put_in(&template, one)).collect();
+            let texts: Vec<String> = happenings.iter().map(|one| fill_slots(&template, one)).collect();
             let mut asked_so_far = 0;
             for at in order {
                 if asked_so_far == most {
                     break;
                 }
                 let rivals: Vec<usize> =
-                    (0..those.len()).filter(|other| *other != at && texts[*other] == texts[at]).collect();
-                let Some(text) = self.named_in_time(ask, &texts[at], at, &rivals, those) else { continue };
+                    (0..happenings.len()).filter(|other| *other != at && texts[*other] == texts[at]).collect();
+                let Some(text) = self.named_in_time(ask, &texts[at], at, &rivals, happenings) else { continue };
                 let evidence: Vec<Evidence> = [ask.parts.0, ask.parts.1]
                     .into_iter()
-                    .zip(&those[at].evidence)
+                    .zip(&happenings[at].evidence)
                     .filter(|(is_asked, _)| *is_asked)
                     .filter_map(|(_, place)| match place.as_ref()? {
                         Place::Block(id) => Some(Evidence::Turn(places[id])),
@@ -491,14 +491,14 @@ impl<'a> Maker<'a> {
         text: &str,
         at: usize,
         rivals: &[usize],
-        those: &[Happening<'_>],
+        happenings: &[Happening<'_>],
     ) -> Option<String> {
         if !ask.text.contains("{when}") {
             return rivals.is_empty().then(|| text.to_owned());
         }
         for _ in 0..8 {
-            let (named, from, to) = time_named(those[at].days[0], &mut self.draw);
-            if rivals.iter().all(|rival| those[*rival].days[0] < from || those[*rival].days[0] > to) {
+            let (named, from, to) = time_named(happenings[at].days[0], &mut self.draw);
+            if rivals.iter().all(|rival| happenings[*rival].days[0] < from || happenings[*rival].days[0] > to) {
                 return Some(text.replace("{when}", &named));
             }
         }
@@ -511,7 +511,7 @@ fn paper_path(paper: &str) -> String {
 }
 
 /// Splits `facts: text`, `log: text`, `task: title :: text`, `doc(Name): text`.
-fn noted(wording: &str) -> Option<(&str, String)> {
+fn parse_note(wording: &str) -> Option<(&str, String)> {
     let (kind, text) = wording.split_once(": ")?;
     let kind = match kind {
         "facts" | "log" | "task" => kind,
@@ -520,7 +520,7 @@ fn noted(wording: &str) -> Option<(&str, String)> {
     Some((kind, capital(text)))
 }
 
-fn put_in(text: &str, happening: &Happening<'_>) -> String {
+fn fill_slots(text: &str, happening: &Happening<'_>) -> String {
     let mut text = text.to_owned();
     // Twice, since a value may name a person.
     for _ in 0..2 {

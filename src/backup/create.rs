@@ -159,13 +159,13 @@ fn gather_sources(
             let bundle = scratch.join(BUNDLE);
             let MadeBundle { memory, uncommitted, has_history } =
                 repo.bundle(&bundle).map_err(|error| match error {
-                    RepoError::Moved => BackupError::Restless,
+                    RepoError::Moved => BackupError::MemoryChanging,
                     error => error.into(),
                 })?;
             if has_history {
                 sources.extend(find_source(BUNDLE, bundle)?);
             }
-            take_uncommitted(uncommitted, scratch, &mut sources, &mut deleted, &mut left_out)?;
+            add_uncommitted(uncommitted, scratch, &mut sources, &mut deleted, &mut left_out)?;
             Some(memory)
         }
         Err(RepoError::NotARepository { .. }) if !config.repo_dir().exists() => None,
@@ -209,7 +209,7 @@ fn gather_sources(
     Ok((manifest, sources))
 }
 
-fn take_uncommitted(
+fn add_uncommitted(
     uncommitted: Uncommitted,
     scratch: &Path,
     sources: &mut Vec<Source>,
@@ -233,7 +233,7 @@ fn take_uncommitted(
     Ok(())
 }
 
-/// Lists the rest of the workspace, so nothing of the person's is left out silently.
+/// Lists the rest of the workspace, so that no file of the person is left out silently.
 fn list_left_out(config: &Config) -> Result<Vec<LeftOut>, BackupError> {
     let mut rest = Vec::new();
     for FolderEntry { name, .. } in list_entries(&config.workspace_dir)? {

@@ -60,7 +60,7 @@ pub enum BackupError {
     OthersMedia(PathBuf),
     /// A wake or the bot is running there.
     #[error("{0} Nothing was restored: stop it first")]
-    AtWork(String),
+    InUse(String),
     /// The disk has too little room.
     #[error("not enough room: {} needed in {}, {} free. Nothing was written", disk::format_size(*needed), dir.display(), disk::format_size(*free))]
     NoRoom {
@@ -79,7 +79,7 @@ pub enum BackupError {
     Changing(String),
     /// A killed wake left a commit unfinished, or someone keeps committing.
     #[error("the memory kept changing, or a commit is half done: let a wake run (`wake --once`), and try again")]
-    Restless,
+    MemoryChanging,
     /// The lock file can't be used.
     #[error("{0}")]
     Lock(#[from] LockError),

@@ -172,7 +172,7 @@ fn copy_media(from: &Path, to: &Path) -> Result<(), BackupError> {
 
 fn take_lock(path: &Path, who: &str) -> Result<WakeLock, BackupError> {
     WakeLock::take(path).map_err(|error| match error {
-        LockError::Held(_) => BackupError::AtWork(who.to_owned()),
+        LockError::Held(_) => BackupError::InUse(who.to_owned()),
         error => error.into(),
     })
 }
@@ -209,7 +209,7 @@ fn unpack_members(file: &Path, scratch: &Path) -> Result<BackupManifest, BackupE
     }
     // Space for the members, and again for the memory's history and files.
     let needed = manifest.total_bytes().saturating_mul(2);
-    let free = disk::free_bytes(scratch).map_err(BackupError::io("asking for room in", scratch.display()))?;
+    let free = disk::free_bytes(scratch).map_err(BackupError::io("checking the free space of", scratch.display()))?;
     if needed > free {
         return Err(BackupError::NoRoom { dir: parent_directory(scratch).to_owned(), needed, free });
     }

@@ -59,7 +59,7 @@ Examples:
         /// Numbers of the questions, from the list.
         #[arg(value_parser = values::parse_number, required = true)]
         ids: Vec<i64>,
-        /// Show the rule for exactly this action, and add it to policy.toml after a yes in the terminal.
+        /// Show the rule for exactly this action, and add it to policy.toml once you confirm it in the terminal.
         #[arg(long)]
         always: bool,
         /// Print one JSON document of what the wake did.
@@ -136,7 +136,7 @@ fn report_not_open(config: &Config, store: &Store, id: i64) -> Result<ExitCode, 
     let why = match store.approvals().find_approval(id)? {
         None => format!("There is no question {id}."),
         Some(approval) if approval.is_expired(now) => {
-            format!("Question {id} has expired, which counts as a no.")
+            format!("Question {id} has expired without an answer, so I won't do it.")
         }
         Some(approval) => format!("Question {id} is already {}.", approval.state.as_str()),
     };
@@ -152,7 +152,7 @@ fn allow_always(config: &Config, store: &mut Store, id: i64) -> Result<Option<Ex
     };
     let Some(rule) = render_rule(config, &approval) else {
         complain(&format!(
-            "Question {id} can't be allowed for good, so nothing was changed. `wake approvals approve {id}` allows it once."
+            "No permanent rule can allow the action of question {id}, so nothing was changed. `wake approvals approve {id}` allows it once."
         ));
         return Ok(Some(ExitCode::from(super::EXIT_FAILED)));
     };
@@ -275,7 +275,7 @@ fn render_list_entry(config: &Config, approval: &Approval) -> String {
     format!("{}{state}\n", render_question(approval))
 }
 
-/// Renders an open question for whoever can answer it at the prompt.
+/// Renders an open question for the person at the prompt.
 pub(super) fn render_for_prompt(config: &Config, approval: &Approval) -> String {
     format!("{}Expires {}.\n", render_question(approval), format_expiry(config, approval))
 }

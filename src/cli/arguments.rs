@@ -160,7 +160,7 @@ Examples:
     #[command(after_help = super::replay::HELP)]
     Replay(super::replay::ReplayArguments),
     #[cfg(feature = "trial")]
-    /// Run test cases (what is said to a memory, and what must come of it), with a scorecard.
+    /// Run test cases, each with messages to a memory and the required results, and print a scorecard.
     #[command(after_help = super::eval::HELP)]
     Eval(super::eval::EvalArguments),
     /// Show the assistant's name, or change it with a commit of yours to claude.md.
@@ -257,7 +257,7 @@ Examples:
         action: queue::QueueCommand,
     },
     #[cfg(feature = "fleet")]
-    /// Run many assistants on one machine, each out of the others' reach.
+    /// Run many assistants on one machine, each isolated from the others.
     #[command(after_help = super::fleet::HELP)]
     Fleet {
         #[command(subcommand)]
@@ -288,7 +288,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Answer the assistant's questions about what it may not do without asking.
+    /// Answer the assistant's questions, in which it asks for your approval of an action.
     #[command(after_help = "\
 Examples:
   wake approvals list
@@ -320,7 +320,7 @@ Examples:
     /// Import what another assistant or a folder of notes holds. It counts as untrusted text until you confirm it.
     #[command(after_help = super::import::HELP)]
     Import(super::import::ImportArguments),
-    /// Print the script with which a shell completes commands and options.
+    /// Print the shell's completion script for commands and options.
     #[command(after_help = "\
 Examples:
   wake completions bash > ~/.local/share/bash-completion/completions/wake
@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_timer_calls_is_read_as_anything_else_is() {
+    fn the_commands_of_a_timer_are_parsed_like_any_others() {
         for line in ["--once", "--once --no-console", "--reason cron --once", "--once --reason nudge --no-console"] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let all = Arguments::try_parse_from(["wake"].into_iter().chain(line.split(' '))).unwrap();

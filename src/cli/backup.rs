@@ -105,7 +105,7 @@ pub(super) fn run(config: &Config, command: &BackupCommand, format: OutputFormat
         BackupCommand::Restore { file, to, .. } => restore_backup(config, file, to.clone(), now)
             .map(|restored| match format {
                 OutputFormat::Json => print_json(&restored),
-                OutputFormat::Text => print(&restored_in_words(&restored, config)),
+                OutputFormat::Text => print(&describe_restored(&restored, config)),
             })
             .map_err(|error| error.to_string()),
     };
@@ -143,7 +143,7 @@ fn made_in_words(made: &BackupMade, config: &Config) -> String {
     )
 }
 
-fn restored_in_words(restored: &RestoredBackup, config: &Config) -> String {
+fn describe_restored(restored: &RestoredBackup, config: &Config) -> String {
     let RestoredBackup { workspace, set_aside, kept_settings, manifest } = restored;
     let mut text = format!("Restored to {}.\n\n{}\n", workspace.display(), describe_manifest(manifest, config));
     let SetAside { questions, doubtful_parts, open_cycles } = set_aside;
@@ -161,7 +161,9 @@ fn restored_in_words(restored: &RestoredBackup, config: &Config) -> String {
     if *kept_settings {
         text.push_str("The .env here was kept; the one in the backup was left out.\n");
     }
-    text.push_str("\nAll work is stopped. Make sure nothing runs on the old machine any more. Then: wake resume\n");
+    text.push_str(
+        "\nAll work is stopped. Make sure that nothing still runs on the old machine. To continue, run: wake resume\n",
+    );
     if *workspace != config.workspace_dir {
         text.push_str(&format!("(with WORKSPACE_DIR={})\n", quote_for_shell(workspace)));
     }

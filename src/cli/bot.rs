@@ -26,7 +26,8 @@ const MAX_TEXT_BYTES: u64 = 100_000;
 
 /// Connects to Telegram: stores what allowed chats write, and starts a wake for it.
 /// A message is on disk before Telegram is told that it arrived. The bot answers commands itself (/help lists them);
-/// everything else goes to the next wake. Whoever isn't listed in ALLOWED_CHAT_IDS and hasn't paired gets no answer.
+/// everything else goes to the next wake. Strangers, who are neither listed in ALLOWED_CHAT_IDS nor paired, get no
+/// answer.
 #[derive(Debug, Parser)]
 #[command(
     name = "bot",
@@ -34,8 +35,8 @@ const MAX_TEXT_BYTES: u64 = 100_000;
     after_help = "\
 Without a command, it runs until SIGTERM or Ctrl-C, and lets a running wake finish.
 It needs TELEGRAM_BOT_TOKEN (ask @BotFather on Telegram). It listens to ALLOWED_CHAT_IDS (numeric, comma separated) and to people who
-paired. While there is nobody, it shows a one-time code in its terminal and pairs with whoever sends it. Settings come from the
-environment and from .env in the workspace (or --env-file FILE); see .env.example. One bot per workspace, and one program per token.
+paired. If nobody is listed or paired, it shows a one-time code in its terminal and pairs with whoever sends it. Settings come from
+the environment and from .env in the workspace (or --env-file FILE); see .env.example. One bot per workspace, and one program per token.
 Exit codes: 0 asked to end, paired, or the message is delivered or safely queued · 1 failed; the message says what was kept ·
 2 usage · 78 configuration, or Telegram doesn't know the token and never did.
 
@@ -57,7 +58,7 @@ struct Arguments {
 
 #[derive(Debug, clap::Args)]
 struct RunArguments {
-    /// Exit at once with 0 and without a word if a bot is running already: for cron.
+    /// If a bot is running already, exit at once with 0, silently. For cron.
     #[arg(long)]
     unless_running: bool,
     #[cfg(feature = "fleet")]

@@ -42,7 +42,7 @@ use super::{
     EXIT_FAILED, EXIT_OK, approvals, complain,
     out::{self, Working},
     say::{self, AnswerWait},
-    show::{KEPT, exit_code, explain_failure, render_for_terminal, what_to_do},
+    show::{KEPT, describe_next_step, exit_code, explain_failure, render_for_terminal},
     wake::{run_wake, why_it_waits, with_signals},
 };
 use crate::bot::{DueWatch, MAX_SAID_BYTES, StoredStatement};
@@ -74,7 +74,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
             let mut chat = match Chat::open(context, &interrupts, input) {
                 Ok(chat) => chat,
                 Err(error) => {
-                    complain(&format!("failed: {error}\n{}", what_to_do(&error)));
+                    complain(&format!("failed: {error}\n{}", describe_next_step(&error)));
                     return exit_code(&error);
                 }
             };
@@ -266,7 +266,7 @@ impl<'a> Chat<'a> {
             Err(error) => {
                 complain(&format!(
                     "failed: {error}\nYour message was NOT stored. {} Then send it again.",
-                    what_to_do(&error)
+                    describe_next_step(&error)
                 ));
                 return Ok(false);
             }
@@ -452,33 +452,33 @@ impl<'a> Chat<'a> {
             let id = approval.id;
             let rule = approvals::render_rule(self.context.config, &approval);
             let is_grave = !matches!(approval.risk.as_str(), "safe" | "caution");
-            let has_decided = match (editor.read_decision(DecisionPrompt { is_grave, may_stand: rule.is_some() }), rule)
-            {
-                (TypedDecision::Always, Some(rule)) => {
-                    complain(&rule);
-                    if !editor.confirm(approvals::ADD_RULE_PROMPT) {
-                        continue;
-                    }
-                    match approvals::add_rule(self.context.config, &mut self.store, &approval)? {
-                        Ok(has_decided) => has_decided,
-                        Err(why) => {
-                            complain(&why);
+            let has_decided =
+                match (editor.read_decision(DecisionPrompt { is_grave, offers_rule: rule.is_some() }), rule) {
+                    (TypedDecision::Always, Some(rule)) => {
+                        complain(&rule);
+                        if !editor.confirm(approvals::ADD_RULE_PROMPT) {
                             continue;
                         }
+                        match approvals::add_rule(self.context.config, &mut self.store, &approval)? {
+                            Ok(has_decided) => has_decided,
+                            Err(why) => {
+                                complain(&why);
+                                continue;
+                            }
+                        }
                     }
-                }
-                (TypedDecision::Later | TypedDecision::Always, _) => {
-                    self.later.insert(id);
-                    complain(&format!("Question {id} stays open; /questions asks again."));
-                    continue;
-                }
-                (TypedDecision::Once, _) => {
-                    self.store.approvals_mut().decide_approval(id, ApprovalAnswer::Yes, self.context.clock.now())?
-                }
-                (TypedDecision::No, _) => {
-                    self.store.approvals_mut().decide_approval(id, ApprovalAnswer::No, self.context.clock.now())?
-                }
-            };
+                    (TypedDecision::Later | TypedDecision::Always, _) => {
+                        self.later.insert(id);
+                        complain(&format!("Question {id} stays open; /questions asks again."));
+                        continue;
+                    }
+                    (TypedDecision::Once, _) => {
+                        self.store.approvals_mut().decide_approval(id, ApprovalAnswer::Yes, self.context.clock.now())?
+                    }
+                    (TypedDecision::No, _) => {
+                        self.store.approvals_mut().decide_approval(id, ApprovalAnswer::No, self.context.clock.now())?
+                    }
+                };
             if has_decided {
                 self.wake_and_show(Work::GoesOn).await?;
             } else {

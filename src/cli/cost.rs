@@ -30,7 +30,7 @@ pub(super) fn run(config: &Config, arguments: &CostArguments, format: OutputForm
     let store = match database::open_read_only(config) {
         Ok(Some(store)) => store,
         Ok(None) => {
-            complain("Nothing has been spent: no wake has worked here yet.");
+            complain("Nothing has been spent: no wake has run here yet.");
             return ExitCode::from(EXIT_FAILED);
         }
         Err(error) => return report_failure(&error),

@@ -279,7 +279,7 @@ fn add_case(context: Context<'_>, id: &str, dir: &Path, format: OutputFormat) ->
     let store = match database::open_read_only(config) {
         Ok(Some(store)) => store,
         Ok(None) => {
-            complain("There is nothing to add: no wake has worked here yet.");
+            complain("There is nothing to add: no wake has run here yet.");
             return ExitCode::from(EXIT_FAILED);
         }
         Err(error) => return report_failure(&error),

@@ -51,7 +51,7 @@ Examples:
 /// Default number of parallel turns.
 const DEFAULT_WORKERS: NonZeroU32 = NonZeroU32::new(2).unwrap();
 
-/// What makes a wake one of a fleet's workers.
+/// The options that make a wake a worker of a fleet.
 #[derive(Debug, clap::Args)]
 pub(super) struct FleetWork {
     /// Run the turns of this folder's assistants, each in a sandbox of its own, instead of waking this one.
@@ -68,7 +68,7 @@ impl Default for FleetWork {
     }
 }
 
-/// What makes a bot the one that receives for a whole fleet.
+/// The options that make a bot the receiver of a whole fleet.
 #[derive(Debug, clap::Args)]
 pub(super) struct FleetReceiver {
     /// Receive Telegram's updates for all assistants of a fleet, on this port of the loopback, behind a proxy that speaks TLS.
@@ -257,7 +257,7 @@ pub(super) fn run_due_turns(dir: &Path, arguments: &Arguments) -> ExitCode {
     });
     match worked {
         Ok(turns) => {
-            tracing::info!(turns, "nobody is due any more");
+            tracing::info!(turns, "no assistant is due any longer");
             ExitCode::SUCCESS
         }
         Err(error) => report_error(&error),

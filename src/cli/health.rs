@@ -77,7 +77,7 @@ Examples:
         /// Print only problems that are new since the last quiet check. For cron.
         #[arg(long, conflicts_with_all = ["json", "dry_run"])]
         quiet: bool,
-        /// Repair what else can be: safe repairs at once, the rest after your yes. Without a terminal, only safe repairs.
+        /// Make further repairs: safe ones at once, others after you confirm them. Without a terminal, only safe ones.
         #[arg(long, conflicts_with_all = ["json", "dry_run", "quiet"])]
         fix: bool,
         /// Don't use the network.
@@ -178,7 +178,7 @@ fn write_bundle(env_file: Option<&Path>, file: Option<&Path>) -> ExitCode {
     let secrets: Vec<Secret> = config.iter().flat_map(super::list_secrets).chain(values).collect();
     let redactor = Redactor::new(&secrets);
     let source = BundleSource { said: &said, problems: &problems, config: config.as_ref(), redactor: &redactor, now };
-    let file = file.map_or_else(|| bundle::dated_name(now), Path::to_owned);
+    let file = file.map_or_else(|| bundle::build_dated_name(now), Path::to_owned);
     let file = std::path::absolute(&file).unwrap_or(file);
     let gathered = Bundle::gather(&source);
     if let Err(error) = gathered.write(&file) {

@@ -53,13 +53,13 @@ impl From<CommitInFull> for WholeCommit {
     }
 }
 
-/// Which lines of the log are wanted, as typed.
+/// The options of `wake log`.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct LogArguments {
     /// Number of lines.
-    #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::how_many)]
+    #[arg(short = 'n', long, default_value_t = LOG_LINES, value_parser = values::parse_count)]
     lines: usize,
-    /// Only lines with these words in what was done or asked.
+    /// Only actions whose description or request contains this text.
     #[arg(long, value_name = "TEXT")]
     grep: Option<String>,
     /// Only since then: today, yesterday, 2026-11-20, or how long ago: 90min, 12h, 7d.
@@ -114,8 +114,8 @@ pub(super) fn has_memory(config: &Config) -> bool {
     is_there
 }
 
-/// Opens the memory, and creates it if needed, for commands that make sense in a new workspace.
-pub(super) fn open_or_make(config: &Config) -> Result<Repo, ExitCode> {
+/// Opens the memory. Creates it if needed, for commands that also make sense in a new workspace.
+pub(super) fn open_or_create(config: &Config) -> Result<Repo, ExitCode> {
     match hand::make_memory(config, config.clock().now()) {
         Ok(None) => {}
         Ok(Some(created)) => {

@@ -35,10 +35,10 @@ Examples:
 pub(super) struct ImportArguments {
     /// A folder, an archive (zip), or one file.
     path: PathBuf,
-    /// What it is; by default Reveille recognises it, and says so.
+    /// The kind of source; by default Reveille recognises it, and says so.
     #[arg(long = "as", value_name = "KIND", value_enum)]
     kind: Option<ImportKind>,
-    /// Show what would be done, and do nothing.
+    /// Show what would be imported, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON document: kind, new, updated, known, masked, documents, reminders, settings, left_out, commit.
@@ -76,13 +76,13 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, format: OutputFo
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let tools = ImportTools { redactor: &redactor, tz: config.timezone, now: clock.now() };
     // The errors may quote the imported source.
-    let told = |error: &ImportError| match error {
+    let report_error = |error: &ImportError| match error {
         ImportError::Memory(error) => report_refusal(error),
         error => report_failure(&redactor.redact(&error.to_string())),
     };
     let (kind, found) = match import::read_source(&arguments.path, arguments.kind, tools) {
         Ok(read) => read,
-        Err(error) => return told(&error),
+        Err(error) => return report_error(&error),
     };
     let repo = match super::history::open_repo(config) {
         Ok(repo) => repo,
@@ -97,17 +97,17 @@ pub(super) fn run(config: &Config, arguments: &ImportArguments, format: OutputFo
     };
     match done {
         Ok((ImportPlan { account, .. }, made)) if format.is_json() => {
-            as_one_document(kind, mode, &account, made.as_ref());
+            print_document(kind, mode, &account, made.as_ref());
             ExitCode::SUCCESS
         }
         Ok((ImportPlan { account, .. }, made)) => {
             print(&describe_import(kind, config, &account, made.as_ref(), mode));
             if let Some(made) = &made {
-                super::provenance::told_commit(made);
+                super::provenance::report_commit(made);
             }
             ExitCode::SUCCESS
         }
-        Err(error) => told(&error),
+        Err(error) => report_error(&error),
     }
 }
 
@@ -125,7 +125,7 @@ fn import_all(
     Ok(done)
 }
 
-fn as_one_document(kind: ImportKind, mode: RunMode, account: &ImportAccount, made: Option<&PersonsCommit>) {
+fn print_document(kind: ImportKind, mode: RunMode, account: &ImportAccount, made: Option<&PersonsCommit>) {
     let setting = |old: &OldSetting| (old.visible_value(), old.is_known(), old.is_secret());
     let settings = account.settings.iter().map(|old| {
         let (value, is_known, is_secret) = setting(old);
@@ -164,11 +164,11 @@ fn describe_import(
         counted => line(format!("{would}: {counted}.")),
     }
     if account.updated > 0 {
-        let went_on = if mode.is_dry() { "Would continue" } else { "Continued" };
-        line(format!("{went_on}: {} from an earlier import.", format_count(account.updated, "document")));
+        let continued = if mode.is_dry() { "Would continue" } else { "Continued" };
+        line(format!("{continued}: {} from an earlier import.", format_count(account.updated, "document")));
     }
     if account.known > 0 {
-        line(format!("Known already: {}.", account.known));
+        line(format!("Already known: {}.", account.known));
     }
     if account.masked > 0 {
         line(format!("Keys and tokens were masked (***) in {}.", format_count(account.masked, "text")));
@@ -184,20 +184,20 @@ fn describe_import(
         account.reminders.iter().for_each(|reminder| line(format!("  {}", reminder.command)));
     }
     if !account.is_empty() {
-        how_to_confirm(account, &mut line);
+        describe_confirmation(account, &mut line);
     }
     if let Some(made) = made {
         let id: String = made.commit.to_string().chars().take(8).collect();
         let repo = quote_for_shell(&config.repo_dir());
         line(format!("\nEverything is in commit {id}, which is yours."));
-        line(format!("To undo it, as long as no later import followed: git -C {repo} revert {id}"));
+        line(format!("To undo it, unless a later import followed: git -C {repo} revert {id}"));
     } else if mode.is_dry() {
         line("\nNothing was changed; to do it, leave out --dry-run.".to_owned());
     }
     text
 }
 
-/// Lists the old settings, which are never taken over.
+/// Lists the old settings. An import never applies them.
 fn describe_settings(account: &ImportAccount, line: &mut impl FnMut(String)) {
     let (known, others): (Vec<_>, Vec<_>) = account.settings.iter().partition(|old| old.is_known());
     if !known.is_empty() {
@@ -211,7 +211,7 @@ fn describe_settings(account: &ImportAccount, line: &mut impl FnMut(String)) {
     }
 }
 
-fn how_to_confirm(account: &ImportAccount, line: &mut impl FnMut(String)) {
+fn describe_confirmation(account: &ImportAccount, line: &mut impl FnMut(String)) {
     let ImportCounts { notes, conversations, facts, tasks, reminders, orders, skills } = account.new;
     line(
         "\nAll of it counts as untrusted text until you confirm it: I can find it, but I won't follow instructions in it.".to_owned(),

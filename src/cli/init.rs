@@ -106,7 +106,7 @@ impl Ended {
     fn into_exit_code(self) -> ExitCode {
         match self {
             Self::Done(code) => code,
-            Self::Ready(config, by_itself) => after::first_exchange(&config, by_itself),
+            Self::Ready(config, starts_automatically) => after::first_exchange(&config, starts_automatically),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Ended {
 impl From<Unanswered> for Ended {
     fn from(why: Unanswered) -> Self {
         let how = match why {
-            Unanswered::BrokenOff => "Cancelled",
+            Unanswered::Cancelled => "Cancelled",
             Unanswered::NoMoreInput => "The input ended",
         };
         complain(&format!("\n{how}: nothing was changed."));
@@ -326,7 +326,7 @@ fn write_changes(given: &GivenSettings, changes: &SettingChanges) -> Result<Path
 
 /// Writes the environment's settings to the file.
 async fn save_environment(given: &GivenSettings, reach: CheckReach, format: OutputFormat) -> ExitCode {
-    let changes = setup::from_environment(given);
+    let changes = setup::copy_environment(given);
     if let Err(error) = given.resolve_with_changes(&changes) {
         return config_failure(&error);
     }

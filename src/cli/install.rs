@@ -149,14 +149,14 @@ fn install_programs(
         }
         loaded => loaded.is_err(),
     };
-    let (present, left) = (install::called_build(to), versions.find_trial_build());
+    let (present, left) = (install::find_linked_build(to), versions.find_trial_build());
     if let Some(name) = &left {
         complain(&format!(
             "  The installation of {name} was interrupted before it had reported in; this one repairs that."
         ));
     }
     let mut trial = Trial::new(config, to, starter, Duration::from_secs(arguments.report_within));
-    let is_new = || install::called_build(to) != present || left.is_some();
+    let is_new = || install::find_linked_build(to) != present || left.is_some();
     let tried = perform_steps(&steps).and_then(|()| {
         if starter == Starter::Cron && self::read_crontab()?.is_none_or(|now| now != install::add_our_lines(&now, to)) {
             return Err("the crontab was written but doesn't contain our lines; check it with `crontab -l`".to_owned());
@@ -181,7 +181,7 @@ fn install_programs(
             print_hints(to, starter);
             Ok(code)
         }
-        (Err(why), Some(before)) => Err(format!("{why}\n{}", trial.take_back(&versions, &before))),
+        (Err(why), Some(before)) => Err(format!("{why}\n{}", trial.roll_back(&versions, &before))),
         (Err(why), None) => Err(why),
     }
 }
@@ -226,13 +226,13 @@ fn find_starter() -> Option<Starter> {
     if cfg!(target_os = "macos") {
         return Some(Starter::Launchd);
     }
-    if says_yes(&["systemctl", "--user", "show-environment"]) {
+    if succeeds(&["systemctl", "--user", "show-environment"]) {
         return Some(Starter::Systemd);
     }
     read_crontab().ok().flatten().map(|_| Starter::Cron)
 }
 
-fn says_yes(words: &[&str]) -> bool {
+fn succeeds(words: &[&str]) -> bool {
     let (program, args) = words.split_first().map_or(("", &[][..]), |(program, args)| (*program, args));
     process::run(&Spec::new(program).args(args)).is_ok_and(|output| output.status.success())
 }
@@ -260,7 +260,7 @@ fn user_id() -> u32 {
 }
 
 fn run_systemctl(words: &[&str]) -> bool {
-    says_yes(&[&["systemctl", "--user"], words].concat())
+    succeeds(&[&["systemctl", "--user"], words].concat())
 }
 
 /// Prints the place of the logs and the command to uninstall.

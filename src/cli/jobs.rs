@@ -61,7 +61,7 @@ impl JobsCommand {
 
 /// Carries out the command; lists the jobs without one.
 pub(super) fn run(config: &Config, command: Option<&JobsCommand>, format: OutputFormat) -> ExitCode {
-    if let Err(code) = super::history::open_or_make(config) {
+    if let Err(code) = super::history::open_or_create(config) {
         return code;
     }
     let done = match command {
@@ -80,16 +80,16 @@ pub(super) fn run(config: &Config, command: Option<&JobsCommand>, format: Output
 
 fn list_jobs(config: &Config, format: OutputFormat) -> Result<(), OrderError> {
     let now = config.clock().now().with_timezone(&config.timezone);
-    let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now);
+    let found = jobs::read_jobs(&Documents::new(&config.repo_dir(), Vec::new()), now);
     let rows = match database::open_read_only(config)? {
         Some(store) => store.jobs().list_jobs()?,
         None => Vec::new(),
     };
-    let listed = jobs::list(&found, &rows, now);
+    let listed = jobs::list_jobs(&found, &rows, now);
     if format.is_json() {
         listed.iter().for_each(print_json);
     } else {
-        show::print_page(config, &jobs::render(&listed, config.timezone));
+        show::print_page(config, &jobs::render_jobs(&listed, config.timezone));
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ fn list_runs(config: &Config, name: Option<&str>, format: OutputFormat) -> Resul
 
 fn request_run(config: &Config, name: &str) -> Result<(), OrderError> {
     let now = config.clock().now();
-    let found = jobs::read(&Documents::new(&config.repo_dir(), Vec::new()), now.with_timezone(&config.timezone));
+    let found = jobs::read_jobs(&Documents::new(&config.repo_dir(), Vec::new()), now.with_timezone(&config.timezone));
     let mut store = workspace::open_database(config)?;
     complain(&jobs::order_run(&mut store, &found, name, now)?);
     Ok(())
@@ -121,7 +121,7 @@ fn switch_job(config: &Config, name: &str, switch: JobSwitch) -> Result<(), Orde
     let (clock, redactor) = (config.clock(), super::build_redactor(config));
     let now = clock.now().with_timezone(&config.timezone);
     let mut hand = PersonSession::take(PersonSessionTools { config, clock: clock.as_ref(), redactor: &redactor })?;
-    let done = jobs::pause(&mut hand, now, name, switch);
+    let done = jobs::switch_job(&mut hand, now, name, switch);
     let ended = hand.release();
     complain(&done?);
     Ok(ended?)

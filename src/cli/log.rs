@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(choose_level(Some(Level::WARN), Talk::Quiet, watched), Level::WARN);
         assert_eq!(choose_level(Some(Level::ERROR), Talk::Verbose, watched), Level::INFO);
         assert_eq!(choose_level(Some(Level::DEBUG), Talk::Verbose, watched), Level::DEBUG);
-        // What files keep needn't be mailed, too.
+        // Lines that the log files keep needn't be mailed as well.
         assert_eq!(choose_level(None, Talk::Usual, unwatched), Level::WARN);
         assert_eq!(choose_level(Some(Level::INFO), Talk::Quiet, unwatched), Level::INFO);
     }

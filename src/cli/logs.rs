@@ -53,7 +53,7 @@ pub(super) fn run(config: &Config, arguments: &LogsArguments) -> ExitCode {
     };
     let filter = LogFilter { program: arguments.program.clone(), since, grep: arguments.grep.clone() };
     let dir = config.logs_dir();
-    // Started before the files are read, so a line is rather shown twice than never.
+    // The follower starts before the files are read, so a line may be shown twice but is never missed.
     let follower = arguments.follow.then(|| Follower::new(&dir, filter.clone(), config.clock().now()));
     let lines = read_newest(&dir, &filter, arguments.lines);
     if lines.is_empty() && follower.is_none() {

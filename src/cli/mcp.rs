@@ -27,9 +27,9 @@ use super::{WakeSettings, complain, print, report_failure};
 /// Prefix of the addresses of memory files.
 const SCHEME: &str = "reveille:///";
 /// Instructions for a client's model.
-const INSTRUCTIONS: &str = "The memory, tasks, reminders and message queue of a personal assistant. Reading is answered at once. What changes \
-    something is one commit each; facts are kept as unconfirmed, and most other changes ask the person first: then the answer says so, \
-    and it is done by itself once they agree.";
+const INSTRUCTIONS: &str = "The memory, tasks, reminders and message queue of a personal assistant. Reading is answered at once. Each change is one \
+    commit. Facts are kept as unconfirmed. Most other changes need the person's approval first: the answer then says so, and the change is \
+    made once they agree.";
 
 #[derive(Debug, Args)]
 pub(super) struct McpArguments {

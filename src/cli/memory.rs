@@ -38,15 +38,15 @@ Examples:
         #[arg(long)]
         json: bool,
         /// Maximum number of hits.
-        #[arg(short = 'n', long, default_value_t = HITS, value_parser = values::how_many)]
+        #[arg(short = 'n', long, default_value_t = HITS, value_parser = values::parse_count)]
         limit: usize,
-        /// What was known on that day, up to its end.
+        /// Search the knowledge of that day, up to its end.
         #[arg(long, value_name = "DATE", value_parser = values::parse_day)]
         as_of: Option<NaiveDate>,
         /// Only in this file or folder of the memory; `messages` for what was said to the assistant, `answers` for what it said.
         #[arg(long = "in", value_name = "PATH")]
         within: Option<String>,
-        /// Show why each hit ranks where it does.
+        /// Explain the rank of each hit.
         #[arg(long)]
         why: bool,
     },
@@ -116,7 +116,7 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, format: OutputFormat
     let asks_index =
         matches!(command, MemoryCommand::Search { .. } | MemoryCommand::Reindex { .. } | MemoryCommand::Stats { .. });
     if matches!(command, MemoryCommand::Search { .. })
-        && let Err(code) = history::open_or_make(config)
+        && let Err(code) = history::open_or_create(config)
     {
         return code;
     }
@@ -144,7 +144,7 @@ pub(super) fn run(config: &Config, command: &MemoryCommand, format: OutputFormat
     done.unwrap_or_else(|error| report_failure(&error))
 }
 
-/// What is shown of a hit.
+/// The parts of a hit that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HitDetail {
     /// Its text and place.
@@ -212,7 +212,7 @@ fn search_memory(
 ) -> Result<ExitCode, MemoryFailure> {
     let mut tell = build_progress_reporter();
     let MemoryFound { hits, notes } =
-        search::search_memory(config, &super::build_redactor(config), question, IndexWait::ToTheEnd(&mut tell))?;
+        search::search_memory(config, &super::build_redactor(config), question, IndexWait::UntilComplete(&mut tell))?;
     // People see only hits that make sense alone. Programs, which may rank the hits again, also get the lines around them.
     let shown: Vec<&SearchHit> = hits.iter().filter(|hit| format.is_json() || hit.speaks_for_itself()).collect();
     for note in &notes {

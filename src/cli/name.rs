@@ -9,7 +9,7 @@ use reveille_memory::{CLAUDE, own_name};
 
 use super::{
     EXIT_USAGE, complain, print,
-    provenance::{self, told_commit, with_hand},
+    provenance::{self, report_commit, with_person_session},
     report_failure,
 };
 
@@ -42,7 +42,7 @@ pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
         return report_refusal(&why);
     }
     drop(repo);
-    let made = with_hand(config, |hand| {
+    let made = with_person_session(config, |hand| {
         // Read again under the lock, since a wake may have changed the file meanwhile.
         let now = hand.repo.read_work_tree(CLAUDE)?;
         let renamed = own_name::replace_name(now.as_deref().unwrap_or_default(), &name)
@@ -59,7 +59,7 @@ pub(super) fn run(config: &Config, arguments: &NameArguments) -> ExitCode {
     match made {
         Ok((name, Some(made))) => {
             print(&format!("The assistant is now called {name}.\n"));
-            told_commit(&made);
+            report_commit(&made);
             ExitCode::SUCCESS
         }
         Ok((name, None)) => {

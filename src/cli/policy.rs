@@ -51,7 +51,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Show what is in force: the autonomy, the rules and what is granted.
+    /// Show the policy in force: autonomy, rules and grants.
     #[command(after_help = "Example: wake policy show")]
     Show {
         /// Print it as one JSON document.

@@ -19,7 +19,7 @@ const MAX_LINE_BYTES: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unanswered {
     /// Ctrl-C, or a request to end.
-    BrokenOff,
+    Cancelled,
     /// Ctrl-D, or the terminal is gone.
     NoMoreInput,
 }
@@ -99,7 +99,7 @@ impl Prompter {
         let mut stop = self.stop.clone();
         let line = tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => return Err(Unanswered::BrokenOff),
+            _ = stop.wait_for(|stop| *stop) => return Err(Unanswered::Cancelled),
             line = self.lines.recv() => line,
         };
         self.is_waiting = false;

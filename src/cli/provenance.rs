@@ -40,13 +40,13 @@ pub(super) struct DiffArguments {
 pub(super) struct RestoreArguments {
     /// A document (its path, or the end of it); or, for the whole memory, a day, a wake's id or a commit.
     what: String,
-    /// As it was then: yesterday, 2026-11-20 (in the evening), or after that wake or commit; default: before its last change.
+    /// The time or version to restore: yesterday, 2026-11-20 (in the evening), or after a wake or commit; default: before its last change.
     #[arg(long, value_name = "WHEN")]
     at: Option<String>,
     /// Only the lines with these words; everything else stays as it is.
     #[arg(long, value_name = "TEXT")]
     lines: Option<String>,
-    /// Show what would be done, and do nothing.
+    /// Show what would be done, without doing it.
     #[arg(long)]
     dry_run: bool,
 }
@@ -155,7 +155,7 @@ pub(super) fn restore(config: &Config, arguments: &RestoreArguments) -> ExitCode
         };
     }
     drop(repo);
-    let done = with_hand(config, |hand| restore::carry_out(hand, wanted, wall_clock(config)));
+    let done = with_person_session(config, |hand| restore::carry_out(hand, wanted, wall_clock(config)));
     match done {
         Ok((giving, made)) => report_restored(&giving, made.as_ref()),
         Err(error) => report_refusal(&error),
@@ -192,13 +192,13 @@ fn report_restored(giving: &GivingBack, made: Option<&PersonsCommit>) -> ExitCod
             complain(&format!(
                 "Restored as of {then}, in commit {id}. The previous content is in the history: `git revert {id}` brings it back."
             ));
-            told_commit(made);
+            report_commit(made);
         }
     }
     ExitCode::SUCCESS
 }
 
-pub(super) fn told_commit(made: &PersonsCommit) {
+pub(super) fn report_commit(made: &PersonsCommit) {
     if !made.before.is_empty() {
         complain(&format!("Your edits were committed first: {}.", made.before.join(", ")));
     }
@@ -213,7 +213,7 @@ fn too_short() -> ExitCode {
 }
 
 /// Works with the memory and the database under the wake lock.
-pub(super) fn with_hand<T>(
+pub(super) fn with_person_session<T>(
     config: &Config,
     work: impl FnOnce(&mut PersonSession<'_>) -> Result<T, ProvenanceError>,
 ) -> Result<T, ProvenanceError> {

@@ -29,7 +29,7 @@ Examples:
   wake queue list
   wake queue list --all --json | jq -r .text")]
     List {
-        /// Also those that were dropped, or closed because they were about a time that is over.
+        /// Include dropped messages, and those closed because their time had passed.
         #[arg(long)]
         all: bool,
         /// Print one JSON object per line: id, received_at, state, chat_id, text.

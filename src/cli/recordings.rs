@@ -83,7 +83,7 @@ pub(super) fn run(config: &Config, action: Option<&RecordingsCommand>, format: O
         Ok(Some(store)) => store,
         Ok(None) => {
             let place = database::name(config);
-            complain(&format!("No recordings: no wake has worked at {place} yet."));
+            complain(&format!("No recordings: no wake has run at {place} yet."));
             return ExitCode::from(EXIT_FAILED);
         }
         Err(error) => return report_failure(&error),

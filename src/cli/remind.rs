@@ -128,7 +128,7 @@ pub(super) fn run(config: &Config, arguments: &RemindArguments, format: OutputFo
 
 /// Prints the overview for `wake today`.
 pub(super) fn show_today(config: &Config, format: OutputFormat) -> ExitCode {
-    if let Err(code) = super::history::open_or_make(config) {
+    if let Err(code) = super::history::open_or_create(config) {
         return code;
     }
     let (now, redactor) = (config.clock().now(), super::build_redactor(config));

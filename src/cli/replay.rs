@@ -66,7 +66,7 @@ async fn replay_cycle(context: Context<'_>, arguments: &ReplayArguments) -> Resu
     workspace::check_database(config).map_err(|error| report_failure(&error))?;
     let store = database::open_read_only(config).map_err(|error| report_failure(&error))?;
     let Some(store) = store else {
-        complain("There is nothing to replay: no wake has worked here yet.");
+        complain("There is nothing to replay: no wake has run here yet.");
         return Err(ExitCode::from(EXIT_FAILED));
     };
     let repo = Repo::open(&config.repo_dir()).ok();

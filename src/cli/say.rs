@@ -44,7 +44,7 @@ pub(super) enum Unsaid {
     Unreadable(std::io::Error),
 }
 
-/// Joins the words of the arguments. `-`, or no words while standard input is no terminal, reads standard input.
+/// Joins the words of the arguments. Reads standard input for `-`, or if there are no words and standard input isn't a terminal.
 pub(super) fn read_text(words: &[String]) -> Result<String, Unsaid> {
     let text = match words {
         [] if std::io::stdin().is_terminal() => return Err(Unsaid::NoText),

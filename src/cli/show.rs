@@ -33,7 +33,7 @@ pub(super) const KEPT: &str = "Queued messages are safe; the next wake continues
 pub(super) enum AskedWhere {
     /// The person asked for it by this very command.
     Here,
-    /// Nobody here asked: the wake belongs to cron or the bot, or a person only watches.
+    /// Nobody at this terminal asked: the wake belongs to cron or the bot, or a person only watches.
     Nowhere,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum AskedWhere {
 pub(super) struct ReportView {
     pub(super) format: OutputFormat,
     pub(super) asked: AskedWhere,
-    /// `true` to show nothing in any case.
+    /// `true` to show nothing at all.
     pub(super) is_hidden: bool,
 }
 
@@ -216,7 +216,7 @@ pub(super) fn report_failed_wake(context: Context<'_>, view: &ReportView, error:
 }
 
 /// Returns advice for a failure to store.
-pub(super) fn what_to_do(error: &WakeError) -> &'static str {
+pub(super) fn describe_next_step(error: &WakeError) -> &'static str {
     match error {
         WakeError::Store(StoreError::Damaged(_)) => "`health check` says how to save what is in the database.",
         WakeError::Store(StoreError::Newer { .. }) => "Please update this program.",

@@ -41,7 +41,7 @@ Examples:
         /// A short title.
         #[arg(required = true)]
         title: Vec<String>,
-        /// Into the backlog.
+        /// Add it to the backlog.
         #[arg(long)]
         backlog: bool,
         /// When it is due: friday, 2026-11-23, …
@@ -72,13 +72,13 @@ Examples:
     },
     /// Give a task up: it leaves its list.
     Drop {
-        /// As for done.
+        /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]
         task: Vec<String>,
     },
     /// Pause a long task: it takes no further step.
     Pause {
-        /// As for done.
+        /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]
         task: Vec<String>,
     },
@@ -89,7 +89,7 @@ Examples:
   wake task resume 2 --advice 'the blue disk'
   wake task resume 2 --skip")]
     Resume {
-        /// As for done.
+        /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]
         task: Vec<String>,
         /// Skip that step.
@@ -101,25 +101,25 @@ Examples:
     },
     /// Show a task in full, with its steps.
     Show {
-        /// As for done.
+        /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]
         task: Vec<String>,
     },
     /// Move a task to the backlog.
     Wait {
-        /// As for done.
+        /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]
         task: Vec<String>,
     },
-    /// Take a waiting task in hand.
+    /// Move a waiting task to the tasks in hand.
     Start {
-        /// As for done.
+        /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]
         task: Vec<String>,
     },
     /// Note that you worked on a task today.
     Touch {
-        /// As for done.
+        /// Its number in the list, its title, or words that only this one has.
         #[arg(required = true)]
         task: Vec<String>,
     },
@@ -130,7 +130,7 @@ Examples:
   wake task set 'the report' title 'Write the annual report'
   wake task set 2 priority           removes it")]
     Set {
-        /// As for done.
+        /// Its number in the list, its title, or words that only this one has.
         task: String,
         /// Which line.
         key: String,
@@ -178,7 +178,7 @@ impl TaskCommand {
 
 /// Carries out the command.
 pub(super) fn run(config: &Config, command: &TaskCommand, format: OutputFormat) -> ExitCode {
-    if let Err(code) = super::history::open_or_make(config) {
+    if let Err(code) = super::history::open_or_create(config) {
         return code;
     }
     match (command.to_order(), command) {

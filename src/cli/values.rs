@@ -25,7 +25,7 @@ pub(super) fn parse_number(text: &str) -> Result<i64, String> {
 }
 
 /// Parses a count.
-pub(super) fn how_many(text: &str) -> Result<usize, String> {
+pub(super) fn parse_count(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected a whole number, such as 20".to_owned())
 }
 
@@ -60,7 +60,7 @@ mod tests {
         for wrong in ["twelve", "", "0", "-3", "1.5", "99999999999999999999"] {
             assert!(parse_number(wrong).unwrap_err().contains("such as 12"), "{wrong}");
         }
-        assert_eq!((how_many("3"), parse_chat("-100")), (Ok(3), Ok(ChatRef::from_telegram(-100))));
-        assert!(how_many("-3").is_err() && parse_chat("@anna").is_err() && parse_address("8931").is_err());
+        assert_eq!((parse_count("3"), parse_chat("-100")), (Ok(3), Ok(ChatRef::from_telegram(-100))));
+        assert!(parse_count("-3").is_err() && parse_chat("@anna").is_err() && parse_address("8931").is_err());
     }
 }

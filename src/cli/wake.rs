@@ -30,7 +30,7 @@ use super::{
     queue, recordings, remind, report_failure,
     say::{self, Said},
     shell,
-    show::{AskedWhere, Here, KEPT, ReportView, exit_code, report_failed_wake, show_report, what_to_do},
+    show::{AskedWhere, Here, KEPT, ReportView, describe_next_step, exit_code, report_failed_wake, show_report},
     story::{self, ShowAs},
     task, turn, within,
 };
@@ -169,7 +169,7 @@ fn send_statement(config: &Config, view: &ReportView, reason: &str, words: &[Str
         let said = match say::say_and_wait(context, &trigger, &text, (view, &working)).await {
             Ok(said) => said,
             Err(error) => {
-                let kept = format!("Your message was NOT stored. {} Then send it again.", what_to_do(&error));
+                let kept = format!("Your message was NOT stored. {} Then send it again.", describe_next_step(&error));
                 return report_failed_wake(context, view, &error, &kept);
             }
         };
@@ -201,7 +201,7 @@ fn wake_once(config: &Config, view: &ReportView, reason: &str) -> ExitCode {
         let working = (view.asked == AskedWhere::Here || out::is_terminal()).then(|| Working::start(WORKING));
         let mut store = match cycle::open_store(context.config) {
             Ok(store) => store,
-            Err(error) => return report_failed_wake(context, view, &error, what_to_do(&error)),
+            Err(error) => return report_failed_wake(context, view, &error, describe_next_step(&error)),
         };
         let here = Here { context, session: None, working: working.as_ref() };
         let result = run_wake(Context { terminal: view.terminal_mode(&here), ..context }, &mut store, &trigger).await;

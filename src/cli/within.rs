@@ -27,7 +27,7 @@ struct Arguments {
 enum Command {
     /// Sets the rules of the sandbox a second time and becomes the program.
     Confined {
-        /// What the sandbox was built by.
+        /// The rules by which the sandbox was built.
         #[arg(long)]
         rules: String,
         /// The program and its arguments.

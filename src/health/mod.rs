@@ -38,13 +38,13 @@ use scene::Scene;
 pub struct CheckReport {
     /// The check's id, one of [`IDS`].
     pub id: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub status: Status,
-    /// What was found, in words.
+    /// A description of the finding.
     pub detail: String,
     /// Advice for a person. `None` if nothing needs doing.
     pub fix: Option<String>,
-    /// What [`repair`] would do. `None` if only a person can act. Left out of the JSON, like all following fields.
+    /// The action that [`repair`] would take. `None` if only a person can act. Left out of the JSON, like all following fields.
     #[serde(skip)]
     pub repair: Option<String>,
     /// The reason why the check matters, if something is wrong.

@@ -19,7 +19,7 @@ pub use files::OpenFile;
 pub use questions::OpenQuestion;
 
 use super::{
-    checks::{machines::who_works, wakes::MANY},
+    checks::{machines::describe_duty, wakes::MANY},
     finding::Trouble,
     scene::Scene,
 };
@@ -215,7 +215,7 @@ pub fn read_status(config: &Config, redactor: &Redactor, now: DateTime<Utc>) -> 
             since: holder.map(|holder| holder.started_at.clone()),
             cycle_id: holder.and_then(|holder| holder.cycle_id.clone()),
         },
-        machines: who_works(config, now),
+        machines: describe_duty(config, now),
         stopped: None,
         next_reminder: None,
         undelivered: Vec::new(),

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_when_it_comes_and_when_it_gets_worse() {
+    fn a_problem_is_reported_when_it_appears_and_when_it_gets_worse() {
         let mut told = BTreeSet::new();
         let mut tell = |checks: &[(&'static str, Status)], notes: &[&str]| {
             let notes: Vec<String> = notes.iter().map(|note| (*note).to_owned()).collect();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_read_back_and_damage_is_nothing() {
+    fn the_record_of_reports_is_read_back_and_a_damaged_one_counts_as_empty() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".health-told");
         assert_eq!(read_findings(&path), BTreeSet::new());

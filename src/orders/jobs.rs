@@ -62,14 +62,14 @@ pub struct ListedRun {
 }
 
 /// Reads the jobs from their files.
-pub fn read(documents: &Documents, now: DateTime<Tz>) -> Jobs {
+pub fn read_jobs(documents: &Documents, now: DateTime<Tz>) -> Jobs {
     let paths: Vec<String> = documents.list().into_iter().filter(|path| is_job(path)).collect();
     Jobs::collect(&paths, |path| documents.text(path), now)
 }
 
 /// Lists all jobs by name, with the damaged ones last.
-pub fn list(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob> {
-    let one = |job: &Job| {
+pub fn list_jobs(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob> {
+    let to_listed = |job: &Job| {
         let row = rows.iter().find(|row| row.name == job.name);
         let planned = || job.resolve_schedule(now).ok().and_then(|planned| planned.next);
         let next = row.map_or_else(planned, |row| row.next).filter(|_| !job.is_paused);
@@ -98,11 +98,11 @@ pub fn list(jobs: &Jobs, rows: &[JobRow], now: DateTime<Tz>) -> Vec<ListedJob> {
         failures: 0,
         problem: Some(damaged.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
     });
-    jobs.usable.iter().map(one).chain(damaged).collect()
+    jobs.usable.iter().map(to_listed).chain(damaged).collect()
 }
 
 /// Renders the jobs as Markdown.
-pub fn render(listed: &[ListedJob], tz: Tz) -> String {
+pub fn render_jobs(listed: &[ListedJob], tz: Tz) -> String {
     let line = |job: &ListedJob| {
         let mut parts = Vec::new();
         match (job.state, job.next_at) {
@@ -129,7 +129,7 @@ pub fn render(listed: &[ListedJob], tz: Tz) -> String {
 
 /// Lists runs for JSON. `rows` are the current jobs.
 pub fn list_runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
-    let one = |run: JobRun| ListedRun {
+    let to_listed = |run: JobRun| ListedRun {
         id: run.id,
         slot: run.slot.map(|key| {
             let row = rows.iter().find(|row| row.name == run.name);
@@ -141,7 +141,7 @@ pub fn list_runs(runs: Vec<JobRun>, rows: &[JobRow], tz: Tz) -> Vec<ListedRun> {
         wake: run.cycle_id,
         output: run.output,
     };
-    runs.into_iter().map(one).collect()
+    runs.into_iter().map(to_listed).collect()
 }
 
 /// Reconstructs the local time of a run's slot from its key. The key is in UTC if the job's rule was an interval, and in
@@ -197,7 +197,7 @@ pub fn order_run(store: &mut Store, jobs: &Jobs, name: &str, now: DateTime<Utc>)
 pub enum JobSwitch {
     /// Stop its schedule.
     Pause,
-    /// Let its schedule go on.
+    /// Continue its schedule.
     Resume,
 }
 
@@ -205,7 +205,7 @@ pub enum JobSwitch {
 ///
 /// # Errors
 /// If the job doesn't exist, or its file can't be written.
-pub fn pause(
+pub fn switch_job(
     session: &mut PersonSession<'_>,
     now: DateTime<Tz>,
     name: &str,
@@ -214,7 +214,7 @@ pub fn pause(
     let is_paused = switch == JobSwitch::Pause;
     let edits = session.commit_edits()?;
     let documents = Documents::new(session.repo.root(), Vec::new());
-    let job = find_job(&read(&documents, now), name)?;
+    let job = find_job(&read_jobs(&documents, now), name)?;
     if job.is_paused == is_paused {
         return Ok(format!("The job {name} {}.", if is_paused { "is already paused" } else { "isn't paused" }));
     }

@@ -65,22 +65,22 @@ pub struct ListedTask {
 
 /// Lists the open tasks of both lists, with the numbers of [`render_lists`] when nothing is cut.
 pub fn list_tasks(active: &TaskList, backlog: &TaskList, today: NaiveDate) -> Vec<ListedTask> {
-    let own = |task: &Task, key: &str| task.get(key).map(str::to_owned);
+    let value = |task: &Task, key: &str| task.get(key).map(str::to_owned);
     let lists = [("active", active), ("backlog", backlog)];
     let tasks =
         lists.into_iter().flat_map(|(name, list)| list_open_tasks(list).into_iter().map(move |task| (name, task)));
     let listed = tasks.enumerate().map(|(at, (list, task))| ListedTask {
         number: at + 1,
         list,
-        status: own(&task, "status"),
+        status: value(&task, "status"),
         touched: task.touched,
         quiet_days: task.touched.map(|touched| quiet_days(touched, today)),
-        next: own(&task, "next"),
-        at: own(&task, "at"),
-        due: own(&task, "due"),
+        next: value(&task, "next"),
+        at: value(&task, "at"),
+        due: value(&task, "due"),
         due_words: task.due_date().map(|due| due_in_words(due, today)),
         is_due: !is_resting(&task) && task.due_date().is_some_and(|due| due <= today),
-        priority: own(&task, "priority"),
+        priority: value(&task, "priority"),
         project: task.project(),
         chat: task.chat(),
         title: task.title,
@@ -97,19 +97,19 @@ pub fn render_lists(
     active: &TaskList,
     backlog: &TaskList,
     today: NaiveDate,
-    looks: ListOptions<'_>,
+    options: ListOptions<'_>,
 ) -> (String, Vec<ShownTask>) {
     let lists = [(memory::ACTIVE, active), (memory::BACKLOG, backlog)];
     let also: String =
         lists.iter().filter_map(|(path, list)| describe_prose(path, &list.find_unheaded_lines())).collect();
     let (active, backlog) = (list_open_tasks(active), list_open_tasks(backlog));
     if active.is_empty() && backlog.is_empty() {
-        return (format!("{}\n{also}", looks.none).trim_end().to_owned(), Vec::new());
+        return (format!("{}\n{also}", options.none).trim_end().to_owned(), Vec::new());
     }
     let mut shown: Vec<ShownTask> = Vec::new();
     let mut lines = |path: &str, tasks: &[Task]| {
         let mut lines = Vec::new();
-        for task in tasks.iter().take(looks.most) {
+        for task in tasks.iter().take(options.most) {
             shown.push(ShownTask { path: path.to_owned(), title: task.title.clone() });
             lines.push(format!("{}. {}", shown.len(), render_task(task, today)));
         }
@@ -118,7 +118,7 @@ pub fn render_lists(
             more => format!("{}\n\nand {more} more", lines.join("\n")),
         }
     };
-    // The limit applies to each chat, but the owner also sees other chats' tasks. Above the limit it is therefore not shown.
+    // The limit is per chat, but the owner's list includes other chats' tasks. A list above the limit doesn't show it.
     let of = if active.len() > MAX_ACTIVE_TASKS { String::new() } else { format!(" of {MAX_ACTIVE_TASKS}") };
     let in_hand = (!active.is_empty())
         .then(|| format!("**In hand** ({}{of}):\n{}", active.len(), lines(memory::ACTIVE, &active)));

@@ -138,7 +138,7 @@ pub fn carry_out(
 fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder<'_>) -> Result<Done, OrderError> {
     let mut world = build_world(config, store, now, HERE)?;
     let local = world.local_time();
-    let called = |tool: &str, input: Value, world: &reveille_tools::World| match Registry::for_offline_model().call(
+    let call = |tool: &str, input: Value, world: &reveille_tools::World| match Registry::for_offline_model().call(
         tool,
         &input.to_string(),
         world,
@@ -159,22 +159,22 @@ fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: Reminder
             };
             match at {
                 Some(at) => {
-                    retry_as_duration(at, |when| called("reminder_set", json!({"text": text, "when": when}), &world))
+                    retry_as_duration(at, |when| call("reminder_set", json!({"text": text, "when": when}), &world))
                 }
-                None => called("reminder_set", input, &world),
+                None => call("reminder_set", input, &world),
             }
         }
-        ReminderOrder::Here => called("reminder_move", json!({"reminder": "all", "when": REMINDER_HERE}), &world),
-        ReminderOrder::End { which } => called("reminder_done", json!({"reminder": which}), &world),
+        ReminderOrder::Here => call("reminder_move", json!({"reminder": "all", "when": REMINDER_HERE}), &world),
+        ReminderOrder::End { which } => call("reminder_done", json!({"reminder": which}), &world),
         ReminderOrder::Snooze { which, until } => {
             let number = which.trim_start_matches('#').parse::<i64>().ok();
             if let Some(gone) = number.map(|id| store.reminders().past_reminder(id)).transpose()?.flatten() {
                 world.memory.reminders.push(gone);
             }
             if is_distance(until) {
-                return called("reminder_move", json!({"reminder": which, "by": until}), &world);
+                return call("reminder_move", json!({"reminder": which, "by": until}), &world);
             }
-            retry_as_duration(until, |when| called("reminder_move", json!({"reminder": which, "when": when}), &world))
+            retry_as_duration(until, |when| call("reminder_move", json!({"reminder": which, "when": when}), &world))
         }
     }
 }

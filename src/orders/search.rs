@@ -15,7 +15,7 @@ use reveille_index::{
 };
 use reveille_store::database;
 
-/// A note that is shown once.
+/// The note on keyword search, shown only once.
 const BY_KEYWORDS: &str =
     "Searched by keywords only, because EMBED_MODEL isn't set. With it, I also find text that means the same.";
 
@@ -39,7 +39,7 @@ pub enum IndexWait<'a> {
     /// Two seconds; a later search finds the texts that aren't indexed by then.
     Briefly,
     /// Until the index is complete. The callback gets the progress every two seconds.
-    ToTheEnd(&'a mut dyn FnMut(&Refreshed)),
+    UntilComplete(&'a mut dyn FnMut(&Refreshed)),
 }
 
 /// The result of a search.
@@ -73,7 +73,7 @@ pub fn search_memory(
     wait: IndexWait<'_>,
 ) -> Result<MemoryFound, MemorySearchError> {
     let mut found = MemoryFound::default();
-    let meant = OnceCell::new();
+    let embedded = OnceCell::new();
     let query = SearchQuery {
         text: question.text,
         limit: question.limit,
@@ -91,9 +91,9 @@ pub fn search_memory(
         if tells && index.record_first("told_of_keywords") {
             notes.push(BY_KEYWORDS.to_owned());
         }
-        let meant: &Option<Meant> =
-            meant.get_or_init(|| self::embed_question(config, redactor, question.text, (index, &mut *notes)));
-        let query = SearchQuery { vector: meant.as_ref().and_then(|meant| meant.vector(0)), ..query };
+        let embedded: &Option<Meant> =
+            embedded.get_or_init(|| embed_question(config, redactor, question.text, (index, &mut *notes)));
+        let query = SearchQuery { vector: embedded.as_ref().and_then(|embedded| embedded.vector(0)), ..query };
         match &past_texts {
             None => index.search(&query),
             Some(Some(texts)) => index.with_documents(texts, OtherDocuments::Hidden, |index| index.search(&query)),
@@ -104,7 +104,7 @@ pub fn search_memory(
     let (place, repo_dir) = (IndexPlace::from_config(config), config.repo_dir());
     let (hits, note) = match wait {
         IndexWait::Briefly => place.ask(&repo_dir, config.timezone, ask)?,
-        IndexWait::ToTheEnd(tell) => place.ask_all(&repo_dir, config.timezone, tell, ask)?,
+        IndexWait::UntilComplete(tell) => place.ask_all(&repo_dir, config.timezone, tell, ask)?,
     };
     found.hits = hits;
     found.notes.extend(note);

@@ -144,7 +144,7 @@ pub fn carry_out(
     let writes_secret = |text: &str| tools.redactor.contains_secret(text);
     if staged.iter().any(|file| writes_secret(&file.content) && !file.base.as_deref().is_some_and(writes_secret)) {
         return Err(OrderError::Refused(
-            "This holds a key or token, which is not written down. Nothing was done.".to_owned(),
+            "This contains a key or token, which I don't save. Nothing was done.".to_owned(),
         ));
     }
     let changed = staged.into_iter().filter(|file| file.base.as_ref() != Some(&file.content));

@@ -168,7 +168,7 @@ impl Today {
                 approval_text::render_inline_code(&question.what)
             )
         });
-        parts.extend(render_section("Waiting for your word", questions.collect()));
+        parts.extend(render_section("Waiting for your answer", questions.collect()));
         if parts.is_empty() {
             parts.push("Nothing is due today.".to_owned());
         }
@@ -190,7 +190,7 @@ fn render_section(head: &str, lines: Vec<String>) -> Option<String> {
 
 fn task_line(task: &ListedTask) -> String {
     let mut line = shorten_text(&task.title);
-    let said = [
+    let details = [
         ("project", &task.project),
         ("priority", &task.priority),
         ("", &task.due_words),
@@ -198,9 +198,9 @@ fn task_line(task: &ListedTask) -> String {
         ("next:", &task.next),
         ("at", &task.at),
     ];
-    for (said, value) in said {
+    for (label, value) in details {
         if let Some(value) = value {
-            line.push_str(&format!(", {}", format!("{said} {}", shorten_text(value)).trim_start()));
+            line.push_str(&format!(", {}", format!("{label} {}", shorten_text(value)).trim_start()));
         }
     }
     match task.quiet_days {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_shows_what_it_holds_and_leaves_out_what_is_empty() {
+    fn a_day_leaves_out_empty_sections() {
         let (now, tz) = (parse_time("2026-11-21T14:00:00Z").unwrap(), "Europe/Berlin".parse::<Tz>().unwrap());
         assert_eq!(empty().render(now, tz), "Nothing is due today.");
         let active = "## Write the report\n- touched: 2026-11-13\n- due: 2026-11-23\n- next: an outline\n\n## Tea\n- touched: 2026-11-21\n";
@@ -279,7 +279,7 @@ mod tests {
         **Waiting for an answer**
         - today 15:00: what is due? (message 7)
 
-        **Waiting for your word**
+        **Waiting for your answer**
         - Question 2: `May I run this command?` Until today 15:00. `wake approvals list` shows it in full
 
         1 task waits in the backlog: `wake task list`.

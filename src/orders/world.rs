@@ -1,4 +1,4 @@
-//! The [`World`] that the tools see during a person's order: the current memory and reminders, without anything that acts.
+//! The [`World`] that the tools see during a person's order: the current memory and reminders, without policy rules or programs.
 
 use std::rc::Rc;
 

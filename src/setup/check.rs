@@ -248,7 +248,7 @@ async fn check_server_key(config: &Config, tools: CheckTools<'_>) -> Checked {
             return Checked::Wrong(format!("none yet, and {} doesn't answer without one", server.name));
         }
         (None, None) => return Checked::Good("none: the server is used without a key".to_owned()),
-        (Some(server), Some(_)) if server.lists_for_anybody => {
+        (Some(server), Some(_)) if server.lists_without_key => {
             return Checked::Good(format!("saved; the first message will show whether {} accepts it", server.name));
         }
         (_, Some(_)) if !tools.reach.asks_others() => return Checked::Unknown("not tried".to_owned()),

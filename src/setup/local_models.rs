@@ -8,8 +8,8 @@ use reveille_model::openai::{OpenAi, OpenAiOptions, PREFIX};
 
 /// The usual ports, and the server at each.
 const PORTS: [(u16, &str); 2] = [(11434, "Ollama"), (8080, "llama.cpp")];
-/// Longest wait for a server's answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit for a server's answer.
+const TIME_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum models shown of a server.
 const MAX_MODELS: usize = 8;
 /// Maximum bytes of a name shown.
@@ -40,15 +40,15 @@ impl FoundServer {
         found
     }
 
-    /// True for the address of a usual port.
-    pub(super) fn is_usual(url: &str) -> bool {
+    /// Returns true for an address on this machine with a usual port.
+    pub(super) fn is_usual_address(url: &str) -> bool {
         PORTS.iter().any(|(port, _)| url == format!("http://127.0.0.1:{port}/v1"))
     }
 
     /// Lists the server's models as choices: an answer and its label for each.
     pub(super) fn options(&self) -> impl Iterator<Item = (String, String)> {
         self.models.iter().map(|name| {
-            let label = format!("{name}, which a server on this machine has ({} at {}, it seems)", self.kind, self.url);
+            let label = format!("{name}, from a server on this machine (probably {} at {})", self.kind, self.url);
             (format!("{PREFIX}{name}@{}", self.url), label)
         })
     }
@@ -66,8 +66,8 @@ async fn list_models(url: &str) -> Vec<String> {
         api_key: None,
         model: "any".to_owned(),
         usd_per_million: None,
-        idle_timeout: PATIENCE,
-        total_timeout: PATIENCE,
+        idle_timeout: TIME_LIMIT,
+        total_timeout: TIME_LIMIT,
     };
     let Ok(server) = OpenAi::new(options) else { return Vec::new() };
     let served = server.list_models().await.unwrap_or_default();
@@ -98,7 +98,7 @@ mod tests {
         };
         let (answer, label) = server.options().next().unwrap();
         assert!(
-            label.starts_with("qwen3:8b, which a server on this machine has (Ollama at http://127.0.0.1:11434/v1"),
+            label.starts_with("qwen3:8b, from a server on this machine (probably Ollama at http://127.0.0.1:11434/v1"),
             "{label}"
         );
         assert_eq!(FoundServer::split_answer(&answer), ("openai:qwen3:8b", "http://127.0.0.1:11434/v1"));

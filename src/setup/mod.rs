@@ -19,6 +19,6 @@ pub use self::{
     names::{AssistantNames, DEFAULT_NAME, parse_names, with_names},
     servers::is_example_server,
     shown::{SettingGroup, ShownSetting, changed_since, list_settings},
-    steps::{SetupQuestion, SetupStep, TakenAnswer, from_environment},
+    steps::{ParsedAnswer, SetupQuestion, SetupStep, copy_environment},
     write::{WriteError, write_settings},
 };

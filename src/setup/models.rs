@@ -13,30 +13,30 @@ use super::{
 /// True if a configured model belongs to a server that the person named, as opposed to one found on this machine.
 pub(super) fn has_own_server(config: &Config) -> bool {
     config.requested_models().any(|name| Provider::from_model(name) == Provider::OpenAi)
-        && !FoundServer::is_usual(&config.openai_base_url)
+        && !FoundServer::is_usual_address(&config.openai_base_url)
 }
 
-/// Returns the reason for refusing a server: a variable in the environment would be sent there, or override the answer. A key in the
-/// environment belongs to another server.
-pub(super) fn refused_server(url: &str, said: &GivenSettings, config: &Config) -> Option<String> {
+/// Returns the reason for refusing a server: a variable in the environment would override the answer, or this server would get a key that
+/// belongs to another one.
+pub(super) fn find_server_conflict(url: &str, said: &GivenSettings, config: &Config) -> Option<String> {
     if url.trim_end_matches('/') == config.openai_base_url {
         return None;
     }
     let set = ["OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "OPENAI_BASE_URL"];
     let name = set.into_iter().find(|name| said.is_from_environment(name))?;
     Some(format!(
-        "{name} is set in the environment, for {}: this server would get what is meant for that one. Remove it there first",
+        "{name} is set in the environment, for {}, but this server would get it. Remove it there first",
         config.openai_base_url
     ))
 }
 
 /// Returns the server of a choice. `None` for any other choice.
-pub(super) fn chosen_server(answer: &str) -> Option<&str> {
+pub(super) fn parse_server_choice(answer: &str) -> Option<&str> {
     answer.strip_prefix(SERVER)
 }
 
 /// Builds the changes for another server with one of its models. The old key and price belonged to the previous server.
-pub(super) fn server_changes(url: &str, model: Option<&str>, config: &Config) -> SettingChanges {
+pub(super) fn build_server_changes(url: &str, model: Option<&str>, config: &Config) -> SettingChanges {
     let mut changes = SettingChanges::new();
     if url.trim_end_matches('/') != config.openai_base_url {
         changes.insert("OPENAI_BASE_URL", Some(url.to_owned()));
@@ -55,7 +55,7 @@ const CHAIN: &str = "chain";
 
 /// Lists the available models: Claude's, none at all, those of a server on this machine, and those of services with a key of their own. A
 /// local server is never the default, since anybody may listen at its port.
-pub(super) fn model_choices(said: &GivenSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
+pub(super) fn build_model_question(said: &GivenSettings, config: &Config, servers: &[FoundServer]) -> SetupQuestion {
     let option = |id: &str, label: String| (id.to_owned(), label);
     let mut options = vec![option("api", "Claude, with an API key: you pay for what it uses".to_owned())];
     if let Some(program) = process::find_program(&config.claude_code) {
@@ -96,8 +96,8 @@ pub(super) fn model_choices(said: &GivenSettings, config: &Config, servers: &[Fo
     SetupQuestion::Choice { options, default }
 }
 
-/// Returns the settings behind a choice of [`model_choices`].
-pub(super) fn model_changes(id: &str, said: &GivenSettings, config: &Config) -> SettingChanges {
+/// Returns the settings behind a choice of [`build_model_question`].
+pub(super) fn build_model_changes(id: &str, said: &GivenSettings, config: &Config) -> SettingChanges {
     let mut changes = SettingChanges::new();
     match id {
         CLAUDE_CODE => {
@@ -114,7 +114,7 @@ pub(super) fn model_changes(id: &str, said: &GivenSettings, config: &Config) -> 
             // A named model of that server stays.
             let is_set = config.openai_base_url == url && only_model(config).is_some();
             let usual = KnownServer::find_by_url(url).map_or("model", |server| server.usual_model);
-            changes.extend(server_changes(url, (!is_set).then_some(usual), config));
+            changes.extend(build_server_changes(url, (!is_set).then_some(usual), config));
         }
         _ if id == config.model && Provider::from_model(id) == Provider::OpenAi => {}
         _ if Provider::from_model(id) == Provider::OpenAi => {

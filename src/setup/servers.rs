@@ -10,10 +10,10 @@ pub(super) struct KnownServer {
     pub(super) name: &'static str,
     /// The value of `OPENAI_BASE_URL`.
     pub(super) url: &'static str,
-    /// The proposed model. The server is asked for its availability.
+    /// The proposed model. `wake init` asks the server whether it is available.
     pub(super) usual_model: &'static str,
-    /// The service lists models even without a key, so that a list proves nothing about the key.
-    pub(super) lists_for_anybody: bool,
+    /// `true` if the service lists models without a key. The list then proves nothing about the key.
+    pub(super) lists_without_key: bool,
 }
 
 /// Addresses as each service documents them.
@@ -25,7 +25,7 @@ const KNOWN: [KnownServer; 7] = [
     KnownServer::new("Groq", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
     KnownServer::new("xAI", "https://api.x.ai/v1", "grok-4"),
     KnownServer {
-        lists_for_anybody: true,
+        lists_without_key: true,
         ..KnownServer::new("OpenRouter", "https://openrouter.ai/api/v1", "openrouter/auto")
     },
 ];
@@ -34,7 +34,7 @@ pub(super) const EXAMPLE_URL: &str = "https://models.example.com/v1";
 
 impl KnownServer {
     const fn new(name: &'static str, url: &'static str, usual_model: &'static str) -> Self {
-        Self { name, url, usual_model, lists_for_anybody: false }
+        Self { name, url, usual_model, lists_without_key: false }
     }
 
     /// Lists every service in order of presentation.

@@ -12,7 +12,10 @@ use reveille_model::openai;
 
 use super::{
     local_models::FoundServer,
-    models::{chosen_server, has_own_server, model_changes, model_choices, refused_server, server_changes},
+    models::{
+        build_model_changes, build_model_question, build_server_changes, find_server_conflict, has_own_server,
+        parse_server_choice,
+    },
     names::{AssistantNames, DEFAULT_NAME, check_name},
     servers::{EXAMPLE_URL, KnownServer, is_elsewhere, only_model},
 };
@@ -85,7 +88,7 @@ pub enum SetupQuestion {
 
 /// The meaning of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TakenAnswer {
+pub enum ParsedAnswer {
     /// Changes of settings; possibly none.
     Changes(SettingChanges),
     /// The workspace directory.
@@ -188,11 +191,11 @@ impl SetupStep {
             ),
             Self::ServerModel => (
                 "Which of its models?",
-                "Its name as the server writes it. If the name is wrong, you'll see the names it has.",
+                "Its name, as the server spells it. If the name is wrong, you'll see the available names.",
             ),
             Self::ServerPrice => (
                 "What does this model cost?",
-                "US dollars per million tokens, in/out, such as 0.28/0.42. With none, a high price is assumed, so that your budget holds.",
+                "US dollars per million tokens, in/out, such as 0.28/0.42. Without it, a high price is assumed, so that your budget holds.",
             ),
             Self::Bot => (
                 "The token of your Telegram bot?",
@@ -214,7 +217,7 @@ impl SetupStep {
             ),
             Self::Initiative => (
                 "How much may it do unasked?",
-                "It weighs your tasks and projects by a written rule. It proposes what needs your approval, never two unanswered proposals in a row.",
+                "A written rule weighs your tasks and projects. It proposes what needs your approval, and nothing new while a proposal is unanswered.",
             ),
             Self::Voice => (
                 "Which speech model should understand voice notes?",
@@ -245,8 +248,8 @@ impl SetupStep {
     }
 
     /// Returns the step's variable that is set in the environment, which must be changed there.
-    pub fn settled_by_environment(self, said: &GivenSettings) -> Option<&'static str> {
-        // A server's address in the environment doesn't answer other questions.
+    pub fn find_environment_setting(self, said: &GivenSettings) -> Option<&'static str> {
+        // A server's address in the environment answers only the questions about an address.
         let is_answer = |name: &&&str| !name.ends_with("_URL") || matches!(self, Self::Remote | Self::ServerUrl);
         let mut names = self.settings().iter().filter(is_answer);
         names.find(|name| said.is_from_environment(name)).copied()
@@ -263,7 +266,7 @@ impl SetupStep {
         let line = |default: String| SetupQuestion::Line { default };
         match self {
             Self::Workspace => line(config.workspace_dir.display().to_string()),
-            Self::Model => model_choices(said, config, servers),
+            Self::Model => build_model_question(said, config, servers),
             Self::Key => SetupQuestion::Secret { is_set: config.anthropic_key.is_some() },
             Self::ServerUrl => line(config.openai_base_url.clone()),
             Self::ServerKey => SetupQuestion::Secret { is_set: config.openai_key.is_some() },
@@ -289,7 +292,7 @@ impl SetupStep {
                 SetupQuestion::Choice { options: options.into_iter().collect(), default: at + 1 }
             }
             Self::Voice => {
-                let path = config.whisper_model.clone().or_else(|| fetched_model(said));
+                let path = config.whisper_model.clone().or_else(|| find_fetched_model(said));
                 line(path.map_or_else(|| NONE.to_owned(), |path| path.display().to_string()))
             }
             Self::Assistant => line(names.assistant.clone()),
@@ -304,24 +307,24 @@ impl SetupStep {
         said: &GivenSettings,
         config: &Config,
         names: &AssistantNames,
-    ) -> TakenAnswer {
+    ) -> ParsedAnswer {
         let answer = answer.trim();
         match self {
             Self::Workspace => match check_value("WORKSPACE_DIR", answer, said.home()) {
-                Ok(()) => TakenAnswer::Workspace(answer.to_owned()),
-                Err(what) => TakenAnswer::Wrong(what),
+                Ok(()) => ParsedAnswer::Workspace(answer.to_owned()),
+                Err(what) => ParsedAnswer::Wrong(what),
             },
-            Self::Model => match chosen_server(answer).and_then(|url| refused_server(url, said, config)) {
-                Some(why) => TakenAnswer::Wrong(why),
-                None => TakenAnswer::Changes(model_changes(answer, said, config)),
+            Self::Model => match parse_server_choice(answer).and_then(|url| find_server_conflict(url, said, config)) {
+                Some(why) => ParsedAnswer::Wrong(why),
+                None => ParsedAnswer::Changes(build_model_changes(answer, said, config)),
             },
             Self::Key => build_secret_change("ANTHROPIC_API_KEY", answer),
             Self::ServerUrl => match check_value("OPENAI_BASE_URL", answer, said.home()) {
-                Ok(()) => match refused_server(answer, said, config) {
-                    Some(why) => TakenAnswer::Wrong(why),
-                    None => TakenAnswer::Changes(server_changes(answer, None, config)),
+                Ok(()) => match find_server_conflict(answer, said, config) {
+                    Some(why) => ParsedAnswer::Wrong(why),
+                    None => ParsedAnswer::Changes(build_server_changes(answer, None, config)),
                 },
-                Err(what) => TakenAnswer::Wrong(what),
+                Err(what) => ParsedAnswer::Wrong(what),
             },
             Self::ServerKey => build_secret_change("OPENAI_API_KEY", answer),
             Self::ServerModel => {
@@ -329,8 +332,8 @@ impl SetupStep {
                 let is_same = model == config.model;
                 match build_setting_change("MODEL", &model, is_same, said) {
                     // The price belonged to the previous model.
-                    TakenAnswer::Changes(changes) if !is_same => {
-                        TakenAnswer::Changes(changes.into_iter().chain([("OPENAI_PRICE", None)]).collect())
+                    ParsedAnswer::Changes(changes) if !is_same => {
+                        ParsedAnswer::Changes(changes.into_iter().chain([("OPENAI_PRICE", None)]).collect())
                     }
                     taken => taken,
                 }
@@ -358,49 +361,49 @@ impl SetupStep {
                 build_setting_change("WHISPER_MODEL", answer, is_set, said)
             }
             Self::Assistant => match check_name(answer) {
-                Ok(()) => TakenAnswer::Names(AssistantNames { assistant: answer.to_owned(), ..names.clone() }),
-                Err(expected) => TakenAnswer::Wrong(format!("expected {expected}")),
+                Ok(()) => ParsedAnswer::Names(AssistantNames { assistant: answer.to_owned(), ..names.clone() }),
+                Err(expected) => ParsedAnswer::Wrong(format!("expected {expected}")),
             },
-            Self::Person if answer.is_empty() => TakenAnswer::Names(names.clone()),
+            Self::Person if answer.is_empty() => ParsedAnswer::Names(names.clone()),
             Self::Person => match check_name(answer) {
-                Ok(()) => TakenAnswer::Names(AssistantNames { person: Some(answer.to_owned()), ..names.clone() }),
-                Err(expected) => TakenAnswer::Wrong(format!("expected {expected}")),
+                Ok(()) => ParsedAnswer::Names(AssistantNames { person: Some(answer.to_owned()), ..names.clone() }),
+                Err(expected) => ParsedAnswer::Wrong(format!("expected {expected}")),
             },
         }
     }
 }
 
 /// Builds the change of a setting after checking its value.
-fn build_setting_change(name: &'static str, answer: &str, is_same: bool, said: &GivenSettings) -> TakenAnswer {
+fn build_setting_change(name: &'static str, answer: &str, is_same: bool, said: &GivenSettings) -> ParsedAnswer {
     if is_same {
-        return TakenAnswer::Changes(SettingChanges::new());
+        return ParsedAnswer::Changes(SettingChanges::new());
     }
     if answer.is_empty() || answer.eq_ignore_ascii_case(NONE) {
         let removal = said.get(name).map(|_| (name, None));
-        return TakenAnswer::Changes(removal.into_iter().collect());
+        return ParsedAnswer::Changes(removal.into_iter().collect());
     }
     match check_value(name, answer, said.home()) {
-        Ok(()) => TakenAnswer::Changes(SettingChanges::from([(name, Some(answer.to_owned()))])),
-        Err(what) => TakenAnswer::Wrong(what),
+        Ok(()) => ParsedAnswer::Changes(SettingChanges::from([(name, Some(answer.to_owned()))])),
+        Err(what) => ParsedAnswer::Wrong(what),
     }
 }
 
 /// Builds the change of a secret, which also replaces one in a file of its own.
-fn build_secret_change(name: &'static str, answer: &str) -> TakenAnswer {
+fn build_secret_change(name: &'static str, answer: &str) -> ParsedAnswer {
     if answer.is_empty() {
-        return TakenAnswer::Changes(SettingChanges::new());
+        return ParsedAnswer::Changes(SettingChanges::new());
     }
     match check_value(name, answer, None) {
         Ok(()) => {
             let file = file_setting(name).map(|file| (file, None));
-            TakenAnswer::Changes([(name, Some(answer.to_owned()))].into_iter().chain(file).collect())
+            ParsedAnswer::Changes([(name, Some(answer.to_owned()))].into_iter().chain(file).collect())
         }
-        Err(what) => TakenAnswer::Wrong(what),
+        Err(what) => ParsedAnswer::Wrong(what),
     }
 }
 
 /// Finds a speech model downloaded by `scripts/fetch-model`.
-fn fetched_model(said: &GivenSettings) -> Option<PathBuf> {
+fn find_fetched_model(said: &GivenSettings) -> Option<PathBuf> {
     let entries = std::fs::read_dir(said.home()?.join(MODELS_DIR)).ok()?;
     let is_model = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -409,9 +412,9 @@ fn fetched_model(said: &GivenSettings) -> Option<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(is_model).max()
 }
 
-/// Copies settings from the environment into the file, since cron and the bot's unit have another environment. A secret kept in a
-/// file of its own stays there.
-pub fn from_environment(said: &GivenSettings) -> SettingChanges {
+/// Copies settings from the environment into the file, since cron and the bot's unit have another environment. A secret in a file of
+/// its own stays there.
+pub fn copy_environment(said: &GivenSettings) -> SettingChanges {
     let mut changes = SettingChanges::new();
     for name in VARIABLES {
         let kept = !NOT_KEPT.contains(&name) && said.is_from_environment(name);
@@ -427,7 +430,6 @@ pub fn from_environment(said: &GivenSettings) -> SettingChanges {
     changes
 }
 
-/// The default names.
 impl Default for AssistantNames {
     fn default() -> Self {
         Self { assistant: DEFAULT_NAME.to_owned(), person: None }

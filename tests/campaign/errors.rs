@@ -75,7 +75,7 @@ impl Layer for Errors {
         if !matches!(code, Some(0 | 1)) || said.contains("panicked") {
             return Err(format!("{error} at {mode:?}: exit code {code:?}: {said}"));
         }
-        if let Some(pid) = faults.survivor() {
+        if let Some(pid) = faults.kill_survivors() {
             return Err(format!("{error} at {mode:?}: process {pid} has outlived it"));
         }
         let context = |why| format!("{error} at {mode:?}: {why}\nthe disturbed run said: {said}");
@@ -96,7 +96,7 @@ impl Layer for Errors {
 /// Runs the world's program under a fault. Returns its exit code (`None` if it was killed) and its output.
 fn run(world: &World, classes: u64, mode: Mode) -> (Faults, Option<i32>, String) {
     let mut faults = Faults::new(world.env.root(), world.env.root(), classes);
-    faults.order(mode);
+    faults.set_mode(mode);
     let (code, said) = world.run(&faults);
     (faults, code, said)
 }

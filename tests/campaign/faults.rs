@@ -81,7 +81,7 @@ impl Faults {
     }
 
     /// Sets the mode from now on and restarts the count.
-    pub(crate) fn order(&mut self, mode: Mode) {
+    pub(crate) fn set_mode(&mut self, mode: Mode) {
         let (number, target, error) = match mode {
             Mode::Count => (0, 0, 0),
             Mode::Kill(n) => (1, n, 0),
@@ -116,12 +116,12 @@ impl Faults {
     }
 
     /// Tells whether the fault has fired.
-    pub(crate) fn fired(&self) -> bool {
+    pub(crate) fn has_fired(&self) -> bool {
         self.get(5) != 0
     }
 
-    /// The first process that is still alive after a while, if any. All such processes are killed, since they would stay for ever.
-    pub(crate) fn survivor(&self) -> Option<u64> {
+    /// Waits until all processes have ended. Kills those that haven't after a while, and returns the first of them.
+    pub(crate) fn kill_survivors(&self) -> Option<u64> {
         let begun = Instant::now();
         loop {
             let processes = (0..MAX_PROCESSES).map(|n| self.get(HEAD_WORDS + n));

@@ -37,7 +37,7 @@ use scene::Scene;
 #[cfg(feature = "postgres")]
 const NO_SERVER: &str = "PostgreSQL isn't installed here";
 
-/// Either layer: the same histories on one engine or the other.
+/// The layer of histories, on either engine.
 struct Histories {
     engine: Engine,
 }
@@ -76,8 +76,8 @@ impl Engine {
         }
     }
 
-    /// The maximum of histories tried for shortening: seconds in files, a minute on PostgreSQL.
-    fn max_shortening(&self) -> u32 {
+    /// The maximum number of runs for shortening: seconds in files, a minute on PostgreSQL.
+    fn max_shortening_runs(&self) -> u32 {
         match self {
             Self::Sqlite { .. } => 200,
             #[cfg(feature = "postgres")]
@@ -119,7 +119,7 @@ impl Layer for Histories {
         }
         let (temper, commands) = history(id);
         let Err(why) = self.play(temper, &commands) else { return Ok(Recovery::default()) };
-        let (shorter, why) = self.shortened(temper, commands, why);
+        let (shorter, why) = self.shorten_history(temper, commands, why);
         let mut text = format!("{why}\nThe history ({temper:?}), shortened:\n");
         for command in shorter {
             let _infallible = writeln!(text, "  {:?} ({})", command.act, command.seed);
@@ -143,12 +143,12 @@ impl Histories {
     }
 
     /// Leaves out commands, first many at once and then fewer, as long as the rest still fails.
-    fn shortened(&self, temper: Temper, mut commands: Vec<Command>, mut why: String) -> (Vec<Command>, String) {
+    fn shorten_history(&self, temper: Temper, mut commands: Vec<Command>, mut why: String) -> (Vec<Command>, String) {
         let mut tries = 0;
         let mut length = commands.len() / 2;
         while length > 0 {
             let mut at = 0;
-            while at < commands.len() && tries < self.engine.max_shortening() {
+            while at < commands.len() && tries < self.engine.max_shortening_runs() {
                 let mut fewer = commands.clone();
                 fewer.drain(at..(at + length).min(commands.len()));
                 tries += 1;

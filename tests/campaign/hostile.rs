@@ -2,7 +2,7 @@
 //! real `wake` with its sandbox, policy, questions and redaction. Its aims must fail, independent of the text it has read and of its
 //! person's answers.
 //!
-//! A trial is one hand of attempts, the origin of the cycle's orders, and the person's way of answering. An attempt that must fail even
+//! A trial is one batch of attempts, the origin of the cycle's orders, and the person's way of answering. An attempt that must fail even
 //! when approved is repeated at the end without our walls, where it has to succeed. An attempt that only needs approval must succeed once
 //! approved. Afterwards the person makes another request: in that wake no untrusted text may appear, or gain authority.
 
@@ -19,7 +19,7 @@ use fastrand::Rng;
 
 use self::{
     act::Act,
-    acts::{GUESTS, HANDS, PERSISTING},
+    acts::{BATCHES, GUESTS, PERSISTING},
     attacker::Origin,
     scene::{Scene, Template},
 };
@@ -45,7 +45,7 @@ enum Answer {
 
 const ANSWERS: [Answer; 4] = [Answer::No, Answer::Silence, Answer::Yes, Answer::Swapped];
 
-/// A trial: the index of its hand, the origin of the cycle's orders, and the person's way of answering.
+/// A trial: the index of its batch, the origin of the cycle's orders, and the person's way of answering.
 type Play = (usize, Origin, Answer);
 
 /// The layer.
@@ -58,14 +58,14 @@ pub(crate) struct Hostile {
 
 impl Hostile {
     pub(crate) fn open() -> Self {
-        let origins = |hand: usize| match HANDS[hand].0 {
+        let origins = |batch: usize| match BATCHES[batch].0 {
             GUESTS => vec![Origin::Guest],
             PERSISTING => Origin::ALL.into_iter().filter(|origin| origin.is_tainted()).collect(),
-            // For these hands it only matters whether the orders are untrusted, so one untrusted origin is enough.
-            _ => vec![Origin::Own, Origin::OwnFull, Origin::ALL[2 + hand % (Origin::ALL.len() - 2)]],
+            // For these batches it only matters whether the orders are untrusted, so one untrusted origin is enough.
+            _ => vec![Origin::Own, Origin::OwnFull, Origin::ALL[2 + batch % (Origin::ALL.len() - 2)]],
         };
-        let exec = (0..HANDS.len()).flat_map(|hand| origins(hand).into_iter().map(move |origin| (hand, origin)));
-        let plays = ANSWERS.iter().flat_map(|answer| exec.clone().map(|(hand, origin)| (hand, origin, *answer)));
+        let exec = (0..BATCHES.len()).flat_map(|batch| origins(batch).into_iter().map(move |origin| (batch, origin)));
+        let plays = ANSWERS.iter().flat_map(|answer| exec.clone().map(|(batch, origin)| (batch, origin, *answer)));
         Self { template: Template::new(), plays: plays.collect(), attempts: AtomicU64::new(0) }
     }
 }
@@ -87,9 +87,9 @@ impl Layer for Hostile {
 
     fn trial(&self, id: u64) -> Result<Recovery, String> {
         let chosen = usize::try_from(id).ok().and_then(|at| self.plays.get(at));
-        let &(hand, origin, answer) = chosen.ok_or("there is no such trial")?;
+        let &(batch, origin, answer) = chosen.ok_or("there is no such trial")?;
         let mut scene = self.template.open(origin);
-        let mut acts = HANDS[hand].1(&scene, id);
+        let mut acts = BATCHES[batch].1(&scene, id);
         // An action this cycle needn't ask about is no attempt, and proves nothing when approved.
         acts.retain(|act| act.is_attempt(origin));
         Rng::with_seed(id).shuffle(&mut acts);
@@ -100,7 +100,7 @@ impl Layer for Hostile {
         let verdict = verdict.and_then(|()| check::controls(&scene, &acts));
         verdict
             .map(|()| Recovery(None))
-            .map_err(|why| format!("{} by {origin:?}, answered by {answer:?}: {why}", HANDS[hand].0))
+            .map_err(|why| format!("{} by {origin:?}, answered by {answer:?}: {why}", BATCHES[batch].0))
     }
 }
 

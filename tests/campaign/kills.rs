@@ -103,7 +103,7 @@ impl Layer for Kills {
 /// Runs the world's program under a fault. Returns its exit code (`None` if it was killed) and its output.
 fn run(world: &World, mode: Mode) -> (Faults, Option<i32>, String) {
     let mut faults = Faults::new(world.env.root(), world.env.root(), class::MUTATING);
-    faults.order(mode);
+    faults.set_mode(mode);
     let (code, said) = world.run(&faults);
     (faults, code, said)
 }
@@ -111,11 +111,11 @@ fn run(world: &World, mode: Mode) -> (Faults, Option<i32>, String) {
 /// As [`run`], but fails if a process survives, or if the program ends by itself although the call came.
 fn run_to_its_end(world: &World, mode: Mode) -> Result<(), String> {
     let (faults, code, said) = run(world, mode);
-    match (faults.fired(), code) {
+    match (faults.has_fired(), code) {
         (true, None) | (false, Some(0)) => {}
         (fired, code) => return Err(format!("{mode:?}: fault {fired}, exit code {code:?}: {said}")),
     }
-    match faults.survivor() {
+    match faults.kill_survivors() {
         Some(pid) => Err(format!("{mode:?}: process {pid} has outlived it: {said}")),
         None => Ok(()),
     }

@@ -55,17 +55,17 @@ struct Recording {
 
 impl PowerLoss {
     pub(crate) fn new(stories: impl IntoIterator<Item = Story>) -> Self {
-        Self { recordings: stories.into_iter().map(Recording::of).collect() }
+        Self { recordings: stories.into_iter().map(Recording::record).collect() }
     }
 }
 
 impl Recording {
-    fn of(story: Story) -> Self {
+    fn record(story: Story) -> Self {
         let world = story.open();
         let root = world.env.root();
         let before = Disk::snapshot(root, &ELSEWHERE).unwrap();
         let mut faults = Faults::new(root, root, class::MUTATING);
-        faults.order(Mode::Record);
+        faults.set_mode(Mode::Record);
         let (code, said) = world.run(&faults);
         assert_eq!(code, Some(0), "the recorded run: {said}");
         let mut entries = record::read(&fs::read(faults.record().unwrap()).unwrap()).unwrap();
@@ -73,7 +73,7 @@ impl Recording {
             insert_command_effect(&trace, &mut entries);
         }
         let after = Disk::snapshot(root, &ELSEWHERE).unwrap().now();
-        let is_remote_busy = checked(&before, &entries, &after);
+        let is_remote_busy = check_record(&before, &entries, &after);
         // Git's children never touch the database.
         let of_product = |entry: &&Entry| entry.path.contains("/messages.db") || entry.path.ends_with("/.wake-lock");
         let product = entries.iter().filter(of_product).map(|entry| entry.pid).collect();
@@ -138,7 +138,7 @@ impl Recording {
     }
 
     /// Repeats the recorded requests to the trial's own Telegram and model, so that both know them.
-    fn tell_again(&self, until: usize, world: &World) -> Result<(), String> {
+    fn replay_requests(&self, until: usize, world: &World) -> Result<(), String> {
         let sent = self.entries.iter().take(until).filter(|entry| entry.kind == Kind::Send);
         for request in requests(sent) {
             let (url, request) = match (request.method(), &world.claude) {
@@ -156,7 +156,7 @@ impl Recording {
     fn recover_and_check(&self, picture: &Picture, cut: usize) -> Result<Duration, String> {
         let mut world = self.story.open();
         picture.write(world.env.root()).map_err(|error| error.to_string())?;
-        self.tell_again(cut, &world)?;
+        self.replay_requests(cut, &world)?;
         if is_examined(cut as u64) {
             world.examine()?;
         }
@@ -242,7 +242,7 @@ fn insert_command_effect(trace: &Path, entries: &mut Vec<Entry>) {
 }
 
 /// Plays the whole record and compares the result with the actual files. Returns for each number of entries whether a remote was busy.
-fn checked(before: &Disk<'static>, entries: &[Entry], after: &Picture) -> Vec<bool> {
+fn check_record(before: &Disk<'static>, entries: &[Entry], after: &Picture) -> Vec<bool> {
     let mut disk: Disk<'_> = before.clone();
     let mut is_remote_busy = vec![false];
     for entry in entries {

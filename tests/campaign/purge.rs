@@ -30,7 +30,7 @@ pub(crate) fn open() -> Box<dyn Layer> {
     template.wake(&["--once"]).ok();
     let env = template.copy();
     let mut faults = Faults::new(env.root(), env.root(), class::MUTATING);
-    faults.order(Mode::Count);
+    faults.set_mode(Mode::Count);
     let mut purge = env.command(env!("CARGO_BIN_EXE_wake"), &PURGE);
     faults.apply(&mut purge);
     assert!(purge.output().unwrap().status.success(), "the undisturbed purge");
@@ -61,11 +61,11 @@ impl Layer for Purge {
         let call = id / 2 + 1;
         let env = self.template.copy();
         let mut faults = Faults::new(env.root(), env.root(), class::MUTATING);
-        faults.order(if id.is_multiple_of(2) { Mode::Kill(call) } else { Mode::Tear(call) });
+        faults.set_mode(if id.is_multiple_of(2) { Mode::Kill(call) } else { Mode::Tear(call) });
         let mut purge = env.command(env!("CARGO_BIN_EXE_wake"), &PURGE);
         faults.apply(&mut purge);
         purge.output().map_err(|error| error.to_string())?;
-        if let Some(pid) = faults.survivor() {
+        if let Some(pid) = faults.kill_survivors() {
             return Err(format!("process {pid} has outlived it"));
         }
         // In half of the trials, a wake runs before the repetition.

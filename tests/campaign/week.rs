@@ -70,7 +70,7 @@ fn monday(life: &mut Life<'_>) -> Result<(), String> {
 /// A voice note, a text corrected before anybody read it, and a commit from the person's other machine.
 fn tuesday(life: &mut Life<'_>) -> Result<(), String> {
     let token = life.token(1);
-    life.hears(&format!("remember that the milk of {token} is out"));
+    life.set_voice_text(&format!("remember that the milk of {token} is out"));
     let note = json!({"file_id": "note", "file_unique_id": "n", "duration": 3, "mime_type": "audio/ogg"});
     life.telegram.push_message(CHAT, &json!({ "voice": note }));
     let (typo, corrected) = (life.token(0), life.token(1));
@@ -135,7 +135,7 @@ fn sunday(life: &mut Life<'_>) -> Result<(), String> {
     life.say_some();
     if life.is_full() {
         // This wake may fail without any loss.
-        life.look();
+        life.run_cron_wake();
         life.free_disk();
     }
     life.open();

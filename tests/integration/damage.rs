@@ -1,5 +1,5 @@
-//! Damage: memory files in every bad shape, a database that is none, a place that can't be written, rows put in by hand.
-//! A wake works with what is sound, says what isn't, repairs nothing silently and loses no byte.
+//! Damage: malformed memory files, a database file with other content, a read-only workspace, and rows inserted by hand.
+//! A wake works with the sound parts, reports the others, repairs nothing silently and loses no byte.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ fn say(env: &TestEnv, text: &str) -> ProgramOutput {
     env.wake(&["--once", "--say", text]).ok()
 }
 
-fn lived_in() -> TestEnv {
+fn env_with_a_fact() -> TestEnv {
     let env = TestEnv::new();
     say(&env, "remember that tea is at five");
     env
@@ -29,20 +29,20 @@ fn bytes(env: &TestEnv, path: &str) -> Vec<u8> {
     fs::read(env.brain().join(path)).unwrap()
 }
 
-/// The fact reached the branch that the person was told of, and no other.
+/// Checks that the fact reached the branch that the person was told of, and no other.
 #[track_caller]
 fn check_parked(env: &TestEnv, ran: &ProgramOutput, path: &str, needle: &str) {
     let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/unwritten"]);
     assert_eq!(branch.lines().count(), 1, "{branch}");
     assert!(ran.stdout.contains(&format!("is kept on the branch `{branch}`")), "{ran:#?}");
     assert!(env.git(&["show", &format!("{branch}:{path}")]).contains(needle));
-    // A kill right after the commit loses nothing: this was there before it.
+    // A kill right after the commit loses nothing, since the branch existed before it.
     assert_eq!(env.git(&["rev-parse", &format!("{branch}~1")]), env.git(&["rev-parse", "main~1"]));
     let message = env.git(&["log", "-1", "--format=%B", "main"]);
     assert!(message.contains(&format!("Not written: {path} won't be touched: ")), "{message}");
 }
 
-/// What may be wrong with a file so that no text can be joined with it.
+/// A fault because of which no text can be added to a file.
 enum Bad {
     Bytes(&'static [u8]),
     Directory,
@@ -51,7 +51,7 @@ enum Bad {
 
 #[track_caller]
 fn check_bad_file(path: &str, bad: &Bad, why: &str) {
-    let env = lived_in();
+    let env = env_with_a_fact();
     let sound = env.git(&["rev-parse", "HEAD"]);
     let file = env.brain().join(path);
     fs::remove_file(&file).unwrap();
@@ -74,14 +74,14 @@ fn check_bad_file(path: &str, bad: &Bad, why: &str) {
     }
     assert_eq!(fs::read_to_string(&outside).unwrap(), "Outside.\n");
 
-    // The other files are written, the next wake works, and it is told once a day.
+    // The other files are written, the next wake works, and the person is told once a day.
     let other = if path == SEMANTIC { EPISODIC } else { SEMANTIC };
     assert!(env.memory(other).contains("the wifi code is 1234"));
     let again = say(&env, "list reminders");
     assert!(again.stdout.starts_with("Reminders:"), "{again:#?}");
     assert!(!again.stdout.contains("won't be touched"), "{again:#?}");
 
-    // Put right by the person, it is written again.
+    // Once the person has repaired the file, wakes write it again.
     if file.is_dir() {
         fs::remove_dir(&file).unwrap();
     } else {
@@ -94,12 +94,12 @@ fn check_bad_file(path: &str, bad: &Bad, why: &str) {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_left_as_they_are() {
+fn a_file_that_is_not_text_is_left_unchanged() {
     check_bad_file(SEMANTIC, &Bad::Bytes(b"\x00\xff\xfe## broken \x80\x81"), "it isn't text in UTF-8");
     check_bad_file(EPISODIC, &Bad::Bytes(b"# Log\n- caf\xe9\n"), "it isn't text in UTF-8");
 }
 
-/// A cycle has changed the facts, and no commit tells of it.
+/// Makes a cycle look as if it was killed after it changed the facts and before its commit.
 fn lose_commit(env: &TestEnv, cycle: &str, before: &str, after: &str) {
     env.execute(&format!(
         "UPDATE cycles SET state = 'running', commit_id = NULL, ended_at = NULL WHERE id = '{cycle}';
@@ -107,10 +107,10 @@ fn lose_commit(env: &TestEnv, cycle: &str, before: &str, after: &str) {
     ));
 }
 
-/// Killed when that was kept and not yet committed: the next wake commits, and finds it kept.
+/// The wake is killed between keeping the text and its commit. The next wake commits, and finds the text kept.
 #[test]
-fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commit() {
-    let env = lived_in();
+fn unwritten_text_is_kept_once_even_if_the_wake_is_killed_before_its_commit() {
+    let env = env_with_a_fact();
     let sound = env.memory(SEMANTIC);
     fs::write(env.brain().join(SEMANTIC), b"\x00\xff").unwrap();
     let before = env.git(&["rev-parse", "HEAD"]);
@@ -120,7 +120,7 @@ fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commi
     let told = || env.outbox_with("I couldn't write to my memory").len();
     assert_eq!(told(), 1);
 
-    // As it was before the commit.
+    // The state before the commit.
     env.git(&["reset", "-q", "--keep", &before]);
     let cycle = unwritten.rsplit('/').next().unwrap().to_owned();
     let ours = env.git(&["show", &format!("unwritten/{cycle}:{SEMANTIC}")]) + "\n";
@@ -135,18 +135,18 @@ fn what_was_not_written_is_kept_once_though_the_wake_was_killed_before_its_commi
 }
 
 #[test]
-fn a_directory_in_a_files_place_is_left_as_it_is() {
+fn a_directory_in_place_of_a_file_is_left_unchanged() {
     check_bad_file(SEMANTIC, &Bad::Directory, "it is neither a file nor a link");
 }
 
 #[test]
-fn a_link_in_a_files_place_is_neither_followed_nor_replaced() {
+fn a_link_in_place_of_a_file_is_neither_followed_nor_replaced() {
     check_bad_file(SEMANTIC, &Bad::Link, "it is a link");
 }
 
 #[test]
 fn a_document_that_cannot_be_read_is_named_in_the_log() {
-    let env = lived_in();
+    let env = env_with_a_fact();
     fs::write(env.brain().join(ACTIVE), b"## Caf\xe9\n- status: active\n").unwrap();
     let ran = say(&env, "list tasks");
     assert!(ran.stdout.contains("There's nothing in the active tasks"), "{ran:#?}");
@@ -158,8 +158,8 @@ fn a_document_that_cannot_be_read_is_named_in_the_log() {
 }
 
 #[test]
-fn half_a_task_duplicates_and_nonsense_keep_every_byte() {
-    let env = lived_in();
+fn malformed_and_duplicate_tasks_keep_every_byte() {
+    let env = env_with_a_fact();
     let odd = "## Half a task\n- status\n-\n- touched: last Tuesday\n- at: whenever\n\n## Twice\n- next: one\n\n## Twice\n- next: two\n\n\
                ### no task\n```\n## not a heading\n```\n<!-- never closed\n## Hidden\n";
     env.write_memory(ACTIVE, odd);
@@ -176,8 +176,8 @@ fn half_a_task_duplicates_and_nonsense_keep_every_byte() {
 }
 
 #[test]
-fn line_ends_of_another_system_stay_and_are_understood() {
-    let env = lived_in();
+fn windows_line_endings_are_understood_and_kept() {
+    let env = env_with_a_fact();
     let crlf = env.memory(SEMANTIC).replace('\n', "\r\n");
     fs::write(env.brain().join(SEMANTIC), &crlf).unwrap();
     let ran = say(&env, "what do you know about tea?");
@@ -191,8 +191,8 @@ fn line_ends_of_another_system_stay_and_are_understood() {
 }
 
 #[test]
-fn a_huge_line_is_no_trouble() {
-    let env = lived_in();
+fn a_huge_line_is_harmless() {
+    let env = env_with_a_fact();
     let huge = format!("## Notes\n- {}\n", "all work and no play ".repeat(45_000));
     env.write_memory(SEMANTIC, &huge);
     say(&env, "remember that Anna has a dog");
@@ -202,8 +202,8 @@ fn a_huge_line_is_no_trouble() {
 }
 
 #[test]
-fn missing_files_are_made_again_by_what_is_written_to_them() {
-    let env = lived_in();
+fn missing_files_are_created_when_something_is_written_to_them() {
+    let env = env_with_a_fact();
     fs::remove_dir_all(env.brain().join("memory")).unwrap();
     fs::remove_file(env.brain().join("claude.md")).unwrap();
     fs::remove_dir_all(env.brain().join("skills")).unwrap();
@@ -216,8 +216,8 @@ fn missing_files_are_made_again_by_what_is_written_to_them() {
 }
 
 #[test]
-fn a_file_where_a_folder_should_be_stays_and_stops_nothing() {
-    let env = lived_in();
+fn a_file_in_place_of_a_folder_stays_and_stops_no_wake() {
+    let env = env_with_a_fact();
     fs::remove_dir_all(env.brain().join("memory/agent-memory")).unwrap();
     env.write_memory("memory/agent-memory", "no folder\n");
     for text in ["Anna has a dog", "Bob has a cat"] {
@@ -230,10 +230,10 @@ fn a_file_where_a_folder_should_be_stays_and_stops_nothing() {
     assert!(all.contains("+- Anna has a dog <!-- wake ") && all.contains("+- Bob has a cat <!-- wake "));
 }
 
-/// Git has no branch `unwritten/x` beside one named `unwritten`.
+/// Git can't have a branch `unwritten/x` next to one named `unwritten`.
 #[test]
-fn branches_of_a_persons_that_are_called_as_our_folders_are_in_nobodys_way() {
-    let env = lived_in();
+fn a_persons_branches_may_have_the_names_of_our_branch_folders() {
+    let env = env_with_a_fact();
     for name in ["parked", "recovered", "unwritten"] {
         env.git(&["branch", name]);
     }
@@ -251,7 +251,7 @@ fn branches_of_a_persons_that_are_called_as_our_folders_are_in_nobodys_way() {
     assert!(ran.stdout.contains("is kept on the branch `unwritten-2/"), "{ran:#?}");
     env.write_memory(SEMANTIC, &sound);
 
-    // Until it is merged or dropped, it isn't forgotten.
+    // The health check reports the branch until it is merged or dropped.
     let branch = env.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/unwritten-2"]);
     let repository = |env: &TestEnv| {
         let checked = env.health(&["check", "--json"]).json();
@@ -268,7 +268,7 @@ fn branches_of_a_persons_that_are_called_as_our_folders_are_in_nobodys_way() {
 }
 
 #[test]
-fn a_repository_that_cannot_be_used_is_told_of_once_and_keeps_every_message() {
+fn an_unusable_repository_is_reported_once_and_every_message_is_kept() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     env.receive(CHAT, "remember that tea is at five");
@@ -295,7 +295,7 @@ fn a_repository_that_cannot_be_used_is_told_of_once_and_keeps_every_message() {
 }
 
 #[test]
-fn wakes_that_fail_in_a_row_are_critical_and_what_mends_them_is_named() {
+fn repeatedly_failing_wakes_are_critical_and_come_with_the_repair_command() {
     type Harm = fn(&TestEnv);
     let harms: [(&str, Harm); 4] = [
         ("rm .git/index && git reset", |env| fs::write(env.brain().join(".git/index"), "nonsense").unwrap()),
@@ -308,27 +308,27 @@ fn wakes_that_fail_in_a_row_are_critical_and_what_mends_them_is_named() {
             fs::write(&path, format!("nonsense\n{sound}")).unwrap();
         }),
     ];
-    for (mends, harm) in harms {
-        let env = lived_in();
-        let of_wakes = |env: &TestEnv| {
+    for (command, harm) in harms {
+        let env = env_with_a_fact();
+        let check_of_wakes = |env: &TestEnv| {
             let report = env.health(&["check", "--json"]).json();
             report["checks"].as_array().unwrap().iter().find(|check| check["id"] == "wakes").unwrap().clone()
         };
-        assert_eq!(of_wakes(&env)["status"], "ok");
+        assert_eq!(check_of_wakes(&env)["status"], "ok");
         harm(&env);
         for n in 1..=3 {
             let ran = env.wake(&["--once", "--say", &format!("remember that box {n} is blue")]);
-            assert_eq!(ran.code, 1, "{mends}: {ran:#?}");
+            assert_eq!(ran.code, 1, "{command}: {ran:#?}");
         }
-        let found = of_wakes(&env);
+        let found = check_of_wakes(&env);
         assert_eq!(found["status"], "critical", "{found}");
         assert!(found["detail"].as_str().unwrap().contains("3 in a row have failed"), "{found}");
         assert!(env.health(&["status"]).ok().stdout.contains("3 wakes in a row have failed"));
         let fix = found["fix"].as_str().unwrap();
-        assert!(fix.contains(mends), "{found}");
+        assert!(fix.contains(command), "{found}");
         env.run("sh", &["-c", fix.split("; then").next().unwrap()]).ok();
         env.wake(&["--once"]).ok();
-        assert_eq!(of_wakes(&env)["status"], "ok", "{mends}");
+        assert_eq!(check_of_wakes(&env)["status"], "ok", "{command}");
         let facts = env.memory(SEMANTIC);
         assert!((1..=3).all(|n| facts.contains(&format!("box {n} is blue"))), "{facts}");
         env.check_sound();
@@ -336,8 +336,8 @@ fn wakes_that_fail_in_a_row_are_critical_and_what_mends_them_is_named() {
 }
 
 #[test]
-fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
-    let env = lived_in();
+fn an_unreadable_database_fails_clearly_and_is_not_replaced() {
+    let env = env_with_a_fact();
     env.write_back();
     let db = env.workspace().join("messages.db");
     let sound = fs::read(&db).unwrap();
@@ -364,7 +364,7 @@ fn a_database_that_is_none_fails_clearly_and_is_not_replaced() {
 
 #[test]
 fn a_workspace_that_cannot_be_written_fails_clearly() {
-    let env = lived_in();
+    let env = env_with_a_fact();
     env.write_back();
     let head = env.git(&["rev-parse", "HEAD"]);
     let modes = |mode: u32, file_mode: u32| {
@@ -378,7 +378,7 @@ fn a_workspace_that_cannot_be_written_fails_clearly() {
             }
         }
     };
-    // Permissions don't hold root back: then somebody else runs it.
+    // Root ignores permissions, so another user runs the wake in that case.
     let wake = env.path("wake");
     fs::copy(env!("CARGO_BIN_EXE_wake"), &wake).unwrap();
     modes(0o555, 0o444);
@@ -413,7 +413,7 @@ fn a_workspace_below_a_file_fails_clearly() {
 }
 
 #[test]
-fn something_else_where_the_repository_should_be_is_not_touched() {
+fn other_files_in_place_of_the_repository_are_not_touched() {
     let env = TestEnv::new();
     fs::create_dir_all(env.brain()).unwrap();
     env.write_memory("thesis.txt", "mine");
@@ -426,7 +426,7 @@ fn something_else_where_the_repository_should_be_is_not_touched() {
 }
 
 #[test]
-fn a_workspace_with_spaces_and_other_letters_in_its_path() {
+fn a_workspace_path_may_contain_spaces_and_non_ascii_letters() {
     let mut env = TestEnv::new();
     let remote = env.bare_remote("räm ote.git");
     let odd = env.path("Mein Arbeits-Raum äöü 日本 'quoted' $HOME");
@@ -445,8 +445,8 @@ fn a_workspace_with_spaces_and_other_letters_in_its_path() {
     assert_eq!(env.git_in(&brain, &["status", "--short"]), "");
 }
 
-/// Boxes 0 and up with a time each, as SQL has it; 90 to 92 with no time, as a blob and with a chat in text; 93, processed already; and
-/// rows without words.
+/// Queues box 0 and following, one for each time, which is SQL. Adds box 90 without a time, 91 as a blob, 92 with a chat as text, 93
+/// already processed, and rows without a usable text.
 fn queue_odd(env: &TestEnv, times: &[&str]) {
     let put = |columns: &str, values: &str| {
         env.execute(&format!("INSERT INTO incoming_messages (chat_id, message_text{columns}) VALUES ({values})"));
@@ -463,12 +463,12 @@ fn queue_odd(env: &TestEnv, times: &[&str]) {
     }
 }
 
-/// The boxes that are queued, in whatever shape.
+/// Counts the queued boxes, whatever their column types.
 fn count_boxes_left(env: &TestEnv) -> i64 {
     env.query("SELECT count(*) FROM incoming_messages WHERE processed = 0 AND message_text LIKE 'remember%'")
 }
 
-/// Rows of the queue and of the outbox whose columns hold what can't be read, beside one that can be answered.
+/// Inserts rows with unreadable columns into the queue and the outbox, and one message that can be answered.
 fn put_unreadable(env: &TestEnv) {
     env.execute(
         "INSERT INTO incoming_messages (chat_id, message_text, thread_id) VALUES (4242, 'one', 'the kitchen');
@@ -483,7 +483,7 @@ fn put_unreadable(env: &TestEnv) {
     );
 }
 
-/// The first of them as its person may have meant it.
+/// Repairs the first unreadable message, as its sender may have meant it.
 fn mend_first(env: &TestEnv) {
     let words = "remember that Anna has a dog";
     env.execute(&format!(
@@ -492,7 +492,7 @@ fn mend_first(env: &TestEnv) {
 }
 
 #[test]
-fn rows_put_in_by_hand_with_only_the_promised_columns_are_answered() {
+fn rows_inserted_by_hand_with_only_the_promised_columns_are_answered() {
     let mut env = TestEnv::new();
     env.set("ALLOWED_CHAT_IDS", &CHAT.to_string());
     env.wake(&["--once"]).ok();
@@ -521,7 +521,7 @@ fn rows_put_in_by_hand_with_only_the_promised_columns_are_answered() {
 }
 
 #[test]
-fn rows_that_cannot_be_read_are_named_and_stop_no_other() {
+fn rows_that_cannot_be_read_are_reported_and_block_no_others() {
     let telegram = FakeTelegram::start();
     let mut env = TestEnv::with_telegram(&telegram);
     env.once();
@@ -536,7 +536,7 @@ fn rows_that_cannot_be_read_are_named_and_stop_no_other() {
     assert!(said.iter().any(|text| text.contains("tea is at five")), "{said:?}");
     assert!(said.iter().any(|text| text.starts_with('H')) && !said.contains(&"never".to_owned()), "{said:?}");
 
-    // They stay, each by its name and with what mends it.
+    // The rows stay, and each is listed with its fault and its repair.
     let named = ["thread_id is text", "chat_id is text", "channel_message_id is blob"];
     let listed = env.wake(&["queue", "list"]).ok().stdout;
     let checked = env.health(&["check"]).ok().stdout;

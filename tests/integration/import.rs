@@ -400,7 +400,7 @@ fn two_documents_of_one_name_are_two_and_neither_is_lost() {
     put(&env, "a/todo.md", "Paint the boat.\n");
     put(&env, "b/todo.md", "Sell the boat.\n");
     let shown = env.wake(&["import", &env.path("a/todo.md").display().to_string()]).ok();
-    assert!(shown.stdout.contains("as long as no later import followed: git -C"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("unless a later import followed: git -C"), "{}", shown.stdout);
     let other = import(&env, &env.path("b/todo.md"), &[]);
     assert_eq!((&other["updated"], &other["new"]["notes"]), (&json!(0), &json!(1)), "{other:#}");
     assert_eq!(other["documents"], json!(["memory/imported/notes/todo-2.md"]));

@@ -72,7 +72,7 @@ fn a_server_of_models_at_its_usual_port_is_shown_and_never_proposed() {
     let mut dialog = Dialog::start(&env, WAKE, &["init"]);
     let offered = dialog.answer("[1] > ", "3");
     assert!(
-        offered.contains("3  qwen3:8b, which a server on this machine has (Ollama at http://127.0.0.1:11434/v1"),
+        offered.contains("3  qwen3:8b, from a server on this machine (probably Ollama at http://127.0.0.1:11434/v1"),
         "{offered}"
     );
     assert!(!offered.contains("evil") && !offered.contains("cloud"), "{offered}");

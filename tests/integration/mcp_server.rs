@@ -1,4 +1,4 @@
-//! `wake mcp`: other programs read at once, and each of their changes is a wake of its own, under the same policy.
+//! `wake mcp`: other programs read at once. Each of their changes is a wake of its own, under the same policy.
 
 use std::{
     fs::File,
@@ -14,7 +14,7 @@ use super::{
     support::story::with_claude,
 };
 
-/// A client that speaks with `wake mcp` by its standard streams.
+/// A client of `wake mcp`, connected by its standard streams.
 struct Client {
     child: Child,
     input: Option<ChildStdin>,
@@ -51,7 +51,7 @@ impl Client {
         answer
     }
 
-    /// What a call is answered: text, and whether it failed.
+    /// Makes a call. Returns its text, and `true` if it failed.
     #[track_caller]
     fn call(&mut self, name: &str, arguments: &Value) -> (String, bool) {
         let answer = self.ask("tools/call", &json!({"name": name, "arguments": arguments}));
@@ -62,7 +62,7 @@ impl Client {
         )
     }
 
-    /// Ends its input; the server must end well.
+    /// Closes the input, and checks that the server ends successfully.
     fn end(mut self) {
         self.input = None;
         assert!(self.child.wait().unwrap().success());
@@ -83,7 +83,7 @@ fn world() -> TestEnv {
 }
 
 #[test]
-fn what_reads_is_answered_and_leaves_nothing_behind() {
+fn a_reading_call_is_answered_and_changes_nothing() {
     let env = world();
     let head = env.git(&["rev-parse", "HEAD"]);
     let mut client = Client::start(&env);
@@ -123,15 +123,15 @@ fn what_reads_is_answered_and_leaves_nothing_behind() {
     assert_eq!(env.cycles().len(), 0);
 }
 
-/// A policy of these rules, each with an example of its own.
-fn rule(env: &TestEnv, rules: &str) {
+/// Writes a policy of these rules.
+fn write_policy(env: &TestEnv, rules: &str) {
     let path = env.workspace().join("policy.toml");
     std::fs::write(&path, rules).unwrap();
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
 }
 
 #[test]
-fn a_persons_rules_hold_for_what_only_reads_and_for_resources() {
+fn a_persons_rules_apply_to_reading_calls_and_resources() {
     let env = world();
     let secret = env.brain().join("memory/project-memory/active.md");
     let secret = secret.to_str().unwrap();
@@ -141,8 +141,8 @@ fn a_persons_rules_hold_for_what_only_reads_and_for_resources() {
         "## Paint the shed\n- status: active\n- next: paint for the shed\n",
     );
     let mut client = Client::start(&env);
-    // Each is a look that succeeds without a rule.
-    let looks = |client: &mut Client| {
+    // Reads in five ways, each of which succeeds without a rule.
+    let read_all = |client: &mut Client| {
         let read = client.call("memory_read", &json!({"path": "memory/project-memory/active.md"}));
         let (tasks, queue) = (client.call("task_list", &json!({})), client.call("queue_list", &json!({})));
         let resource = client.ask("resources/read", &json!({"uri": uri})).to_string();
@@ -152,23 +152,23 @@ fn a_persons_rules_hold_for_what_only_reads_and_for_resources() {
             (text, failed)
         })
     };
-    let shown = looks(&mut client);
+    let shown = read_all(&mut client);
     assert!(shown.iter().all(|(_, failed)| !failed), "{shown:?}");
     assert!(shown[..4].iter().all(|(text, _)| text.contains("shed")), "{shown:?}");
 
     for decision in ["deny", "ask"] {
-        rule(
+        write_policy(
             &env,
             &format!(
                 "[[rule]]\npath = {secret:?}\ndecision = {decision:?}\nwhy = \"it is mine\"\nmatch = [{secret:?}]\n"
             ),
         );
-        let [read, tasks, resource, found, queue] = looks(&mut client);
+        let [read, tasks, resource, found, queue] = read_all(&mut client);
         for (text, failed) in [read, tasks, resource] {
             assert!(failed && text.contains("it is mine") && !text.contains("shed"), "{decision}: {text}");
         }
         assert!(!found.0.contains("paint") && found.0.contains("rules keep from a search: 1"), "{decision}: {found:?}");
-        assert!(!queue.1 && !client.call("memory_read", &json!({})).1, "another file, and the list, are read");
+        assert!(!queue.1 && !client.call("memory_read", &json!({})).1, "another file and the list can be read");
         for spelling in ["memory/./project-memory/active.md", "memory//project-memory/.//active.md"] {
             let (text, failed) = client.call("memory_read", &json!({"path": spelling}));
             assert!(failed && text.contains("it is mine") && !text.contains("shed"), "{decision} {spelling}: {text}");
@@ -176,22 +176,22 @@ fn a_persons_rules_hold_for_what_only_reads_and_for_resources() {
             assert!(answer["error"].is_object() && !answer.to_string().contains("shed"), "{spelling}: {answer}");
         }
     }
-    for (tool, looked) in [("memory_read", [0, 2]), ("queue_list", [4, 4])] {
-        rule(&env, &format!("[[rule]]\ntool = {tool:?}\ndecision = \"deny\"\nmatch = [{tool:?}]\n"));
-        let shown = looks(&mut client);
+    for (tool, denied) in [("memory_read", [0, 2]), ("queue_list", [4, 4])] {
+        write_policy(&env, &format!("[[rule]]\ntool = {tool:?}\ndecision = \"deny\"\nmatch = [{tool:?}]\n"));
+        let shown = read_all(&mut client);
         for (n, (text, failed)) in shown.iter().enumerate() {
-            assert_eq!(*failed, looked.contains(&n), "{tool}: {text}");
+            assert_eq!(*failed, denied.contains(&n), "{tool}: {text}");
         }
         assert_eq!(client.ask("resources/list", &json!({}))["error"].is_object(), tool == "memory_read");
     }
-    rule(&env, "[[rule]]\nnonsense = 1\n");
-    assert!(looks(&mut client)[..3].iter().all(|(text, failed)| *failed && text.contains("isn't in use")));
+    write_policy(&env, "[[rule]]\nnonsense = 1\n");
+    assert!(read_all(&mut client)[..3].iter().all(|(text, failed)| *failed && text.contains("isn't in use")));
     client.end();
     assert_eq!(env.cycles().len(), 0);
 }
 
 #[test]
-fn a_change_is_one_wake_and_one_commit_and_a_call_that_cant_be_done_is_none() {
+fn a_change_is_one_wake_and_one_commit_and_a_refused_call_is_neither() {
     let env = world();
     let mut client = Client::start(&env);
     let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
@@ -211,7 +211,7 @@ fn a_change_is_one_wake_and_one_commit_and_a_call_that_cant_be_done_is_none() {
 }
 
 #[test]
-fn what_persists_asks_the_person_and_is_done_by_itself_once_they_agree() {
+fn a_lasting_change_asks_the_person_and_is_made_once_they_agree() {
     let env = world();
     let mut client = Client::start(&env);
     for (name, arguments) in
@@ -232,8 +232,8 @@ fn what_persists_asks_the_person_and_is_done_by_itself_once_they_agree() {
 }
 
 #[test]
-fn a_message_of_the_queue_is_answered_once_in_its_own_chat() {
-    // The mind isn't asked: the client is.
+fn a_queued_message_is_answered_once_in_its_own_chat() {
+    // The model isn't asked, since the client answers.
     let (telegram, _claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let message = env.receive(CHAT, "what is the meaning of life?");
@@ -244,7 +244,7 @@ fn a_message_of_the_queue_is_answered_once_in_its_own_chat() {
     assert!(client.call("reply", &json!({"text": "42"})).1, "it names no message");
     let (told, is_error) = client.call("reply", &json!({"message": message, "text": "42"}));
     assert!(!is_error, "{told}");
-    assert!(client.call("reply", &json!({"message": message, "text": "43"})).1, "it waits no more");
+    assert!(client.call("reply", &json!({"message": message, "text": "43"})).1, "it no longer waits");
     client.end();
     let sent: Vec<(i64, String)> = telegram.sent().into_iter().map(|sent| (sent.chat_id, sent.visible)).collect();
     assert_eq!(sent, [(CHAT, "42".to_owned())]);
@@ -253,14 +253,14 @@ fn a_message_of_the_queue_is_answered_once_in_its_own_chat() {
 }
 
 #[test]
-fn while_another_wake_is_at_work_or_all_is_stopped_nothing_is_changed() {
+fn nothing_changes_while_another_wake_works_or_all_work_is_stopped() {
     let env = world();
     let mut client = Client::start(&env);
     let lock = File::options().read(true).write(true).open(env.workspace().join(".wake-lock")).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
     assert!(is_error && told.contains("Another wake is at work"), "{told}");
-    assert!(!client.call("memory_search", &json!({"query": "tea"})).1, "reading goes on");
+    assert!(!client.call("memory_search", &json!({"query": "tea"})).1, "reading still works");
     drop(lock);
     env.wake(&["stop"]).ok();
     let (told, is_error) = client.call("remember", &json!({"fact": "Tea is in the attic"}));
@@ -272,7 +272,7 @@ fn while_another_wake_is_at_work_or_all_is_stopped_nothing_is_changed() {
 }
 
 #[test]
-fn a_call_that_can_be_read_in_two_ways_is_answered_with_why_and_not_done() {
+fn an_ambiguous_call_is_refused_with_the_reason() {
     let env = world();
     let mut client = Client::start(&env);
     let twice = r#"{"name":"remember","arguments":{"fact":"Tea is in the attic","f\u0061ct":"Tea is gone"}}"#;
@@ -284,7 +284,7 @@ fn a_call_that_can_be_read_in_two_ways_is_answered_with_why_and_not_done() {
 }
 
 #[test]
-fn by_http_the_token_of_the_workspace_is_wanted_and_never_shown() {
+fn http_requires_the_workspaces_token_and_never_shows_it() {
     let env = world();
     let log = env.path("log");
     let server = env.start_logged(env!("CARGO_BIN_EXE_wake"), &["mcp", "--http", "127.0.0.1:0"], &log);
@@ -307,7 +307,7 @@ fn by_http_the_token_of_the_workspace_is_wanted_and_never_shown() {
     refused.assert_fails(1, "no loopback address");
 }
 
-/// One request over a connection of its own.
+/// Sends one request over a new connection.
 fn http_post(url: &str, token: &str, body: &str) -> (u16, String) {
     use std::io::Read as _;
     let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap();

@@ -1,4 +1,4 @@
-//! The labelled set of `scripts/bench-memory`: made from a seed, the same everywhere, and what its figures are said to be of.
+//! The labelled set of `scripts/bench-memory`: made from a seed, the same everywhere, and as large as its figures say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ fn bytes(worlds: &[World]) -> String {
 }
 
 #[test]
-fn a_seed_gives_the_same_worlds_and_another_seed_others() {
+fn equal_seeds_give_equal_worlds() {
     let hash = |text: &str| {
         text.bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
@@ -45,7 +45,7 @@ fn a_seed_gives_the_same_worlds_and_another_seed_others() {
     let whole = bytes(&worlds::worlds(SEED));
     assert_eq!(whole, bytes(&worlds::worlds(SEED)));
     assert_ne!(whole, bytes(&worlds::worlds(SEED + 1)));
-    // Whoever changes the banks or the generator changes the set: the published figures are of this one.
+    // The published figures are of this set. A change of the banks or the generator changes it.
     assert_eq!(format!("{:016x}", hash(&whole)), "f00893e545f15080");
 }
 
@@ -59,12 +59,12 @@ fn the_set_is_as_large_as_its_figures_say() {
         let count = questions.iter().filter(|question| question.style == style).count();
         assert!(count >= 100, "{style}: {count}");
     }
-    // Multi-hop takes two places.
+    // A multi-hop question has its answer in two places.
     assert!(questions.iter().all(|question| question.evidence.len() == if question.style == "multi" { 2 } else { 1 }));
 }
 
 #[test]
-fn every_answer_stands_where_the_label_says_and_no_question_has_two_labels() {
+fn every_answer_is_where_its_label_says_and_few_questions_have_two_labels() {
     for world in worlds::worlds(SEED) {
         let mut labels: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for question in &world.questions {

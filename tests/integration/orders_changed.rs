@@ -1,5 +1,5 @@
-//! A change of the assistant's own orders: proposed with its difference and its effect, and carried out to the letter or not at all. A week
-//! later its figure is told, before and after, with a button that takes it back.
+//! Changes of the assistant's own orders. A proposal shows its difference and its intended effect, and is carried out exactly or not at
+//! all. A week later the person gets the figure before and after, with a button that undoes the change.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -28,15 +28,15 @@ fn brief() -> Value {
     proposal(&json!([{"path": "claude.md", "old": HEADING, "new": BRIEF}]))
 }
 
-/// The model proposes this at somebody's word; gives what the wake came to.
+/// Asks for brevity, and has the model propose this change. Returns the wake's outcome.
 fn propose(env: &TestEnv, claude: &FakeClaude, call: &str, input: Value) -> Value {
     env.receive(CHAT, "from now on, be brief");
     claude.expect(Reply::tools(vec![Block::tool(call, "propose_change", input)]));
     env.once()["outcome"].clone()
 }
 
-/// A world in which a change is asked about.
-fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
+/// Sets up a world with an unanswered proposal.
+fn with_proposal() -> (FakeTelegram, FakeClaude, TestEnv) {
     let (telegram, claude, mut env) = with_claude();
     telegram.number_updates_from(2_000);
     env.at("2026-11-20T14:00:00Z").wake(&["--once"]).ok();
@@ -48,9 +48,9 @@ fn asked() -> (FakeTelegram, FakeClaude, TestEnv) {
     (telegram, claude, env)
 }
 
-/// The same, agreed to and carried out.
-fn agreed() -> (FakeTelegram, FakeClaude, TestEnv, String) {
-    let (telegram, claude, mut env) = asked();
+/// Sets up a world with an approved proposal that was carried out. Returns the previous orders too.
+fn with_carried_out_proposal() -> (FakeTelegram, FakeClaude, TestEnv, String) {
+    let (telegram, claude, mut env) = with_proposal();
     let orders = env.memory("claude.md");
     approve(&env);
     env.at("2026-11-21T14:05:00Z");
@@ -65,10 +65,10 @@ fn branches(env: &TestEnv) -> String {
 }
 
 #[test]
-fn a_proposal_shows_what_changes_and_what_it_is_to_do_and_its_tree_is_a_branch() {
-    let (telegram, claude, env) = asked();
+fn a_proposal_shows_its_changes_and_intended_effect_and_is_a_branch() {
+    let (telegram, claude, env) = with_proposal();
     let offered = claude.requests()[1].tools.clone();
-    assert!(offered.contains("propose_change"), "the words call for it");
+    assert!(offered.contains("propose_change"), "the message calls for it");
     let question = telegram.sent().pop().unwrap().visible;
     for shown in [
         "*** claude.md",
@@ -92,15 +92,15 @@ fn a_proposal_shows_what_changes_and_what_it_is_to_do_and_its_tree_is_a_branch()
         let shown = page.get("/questions").ok();
         assert!(shown.contains("+ Answer in two sentences.") && shown.contains("Stated effect"), "{shown}");
     }
-    assert!(!env.memory("claude.md").contains("two sentences"), "nothing is changed before the yes");
+    assert!(!env.memory("claude.md").contains("two sentences"), "nothing changes before the approval");
     assert_eq!(branches(&env), "proposed/answer-in-two-sentences");
     let changed = env.git(&["diff", "--stat=200", "HEAD", "proposed/answer-in-two-sentences"]);
     assert!(changed.contains("claude.md") && changed.contains("1 file changed, 2 insertions(+)"), "{changed}");
 }
 
 #[test]
-fn a_yes_carries_out_exactly_that_and_a_week_later_before_and_after_are_told() {
-    let (telegram, claude, mut env, orders) = agreed();
+fn an_approved_proposal_is_carried_out_and_its_effect_reported_a_week_later() {
+    let (telegram, claude, mut env, orders) = with_carried_out_proposal();
     assert_eq!(branches(&env), "");
     let receipt = "Changed my own orders, as agreed: Answer in two sentences";
     assert!(env.memory("memory/agent-memory/episodic-memory.md").contains(receipt));
@@ -113,7 +113,7 @@ fn a_yes_carries_out_exactly_that_and_a_week_later_before_and_after_are_told() {
     assert_eq!(env.once()["outcome"], "idle", "not yet a week");
     env.set("QUIET_HOURS", "22:00-08:00");
     env.at("2026-11-28T23:30:00Z");
-    assert_eq!(env.once()["outcome"], "idle", "it isn't told at night");
+    assert_eq!(env.once()["outcome"], "idle", "it isn't reported at night");
     env.at("2026-11-29T09:00:00Z");
     assert_eq!(env.once()["outcome"], "worked");
     let report = telegram.sent().pop().unwrap();
@@ -126,7 +126,7 @@ fn a_yes_carries_out_exactly_that_and_a_week_later_before_and_after_are_told() {
 
     To undo it, run wake undo proposal/1.
     ");
-    assert_eq!(env.once()["outcome"], "idle", "it is told once");
+    assert_eq!(env.once()["outcome"], "idle", "it is reported once");
 
     let requests = claude.requests().len();
     assert_eq!(report.buttons.len(), 1, "{report:?}");
@@ -143,8 +143,8 @@ fn a_yes_carries_out_exactly_that_and_a_week_later_before_and_after_are_told() {
 }
 
 #[test]
-fn a_wake_that_is_killed_after_the_yes_carries_it_out_once() {
-    let (_telegram, claude, env) = asked();
+fn a_wake_killed_after_the_approval_carries_the_proposal_out_once() {
+    let (_telegram, claude, env) = with_proposal();
     approve(&env);
     let gate = Gate::default();
     claude.expect(Reply::text("I will.").stalled_after(1, &gate));
@@ -165,8 +165,8 @@ fn a_wake_that_is_killed_after_the_yes_carries_it_out_once() {
 }
 
 #[test]
-fn what_its_person_changed_meanwhile_makes_the_yes_void() {
-    let (_telegram, claude, env) = asked();
+fn a_persons_edit_in_between_voids_the_approval() {
+    let (_telegram, claude, env) = with_proposal();
     let orders = env.memory("claude.md");
     env.write_memory("claude.md", &format!("{orders}\nAlways say please.\n"));
     approve(&env);
@@ -182,8 +182,8 @@ fn what_its_person_changed_meanwhile_makes_the_yes_void() {
 }
 
 #[test]
-fn a_no_leaves_nothing_behind_and_one_proposal_waits_at_a_time() {
-    let (_telegram, claude, mut env) = asked();
+fn a_denied_proposal_leaves_nothing_behind_and_only_one_waits_at_a_time() {
+    let (_telegram, claude, mut env) = with_proposal();
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},777"));
     claude.expect(Reply::tools(vec![Block::tool("t2", "propose_change", brief())])).expect(Reply::text("Later."));
     env.wake(&["--once", "--say", "from now on be brief"]).ok();
@@ -193,12 +193,12 @@ fn a_no_leaves_nothing_behind_and_one_proposal_waits_at_a_time() {
     env.wake(&["approvals", "deny", "1"]).ok();
     assert_eq!((branches(&env).as_str(), env.memory("claude.md").contains("two sentences")), ("", false));
     env.at("2026-11-29T09:00:00Z");
-    assert_eq!(env.once()["outcome"], "idle", "there is nothing to tell of");
+    assert_eq!(env.once()["outcome"], "idle", "there is nothing to report");
     env.check_sound();
 }
 
 #[test]
-fn what_can_t_be_proposed_is_refused_without_asking() {
+fn an_invalid_proposal_is_refused_without_asking() {
     let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     let job = |text: &str| json!([{"path": "memory/jobs/x.md", "new": text}]);
@@ -226,7 +226,7 @@ fn what_can_t_be_proposed_is_refused_without_asking() {
     }
     assert!(telegram.sent().iter().all(|message| message.buttons.is_empty()));
     assert_eq!((branches(&env).as_str(), env.proposals().len()), ("", 0));
-    // There is no other way to the orders and the skills.
+    // No other tool can change the orders and the skills.
     env.receive(CHAT, "and in /memories/claude.md");
     let edit =
         json!({"command": "insert", "path": "/memories/claude.md", "insert_line": 0, "insert_text": "Be brief."});
@@ -237,8 +237,8 @@ fn what_can_t_be_proposed_is_refused_without_asking() {
 }
 
 #[test]
-fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conversation() {
-    let (_telegram, claude, mut env) = asked();
+fn an_uncommitted_change_cannot_be_undone_and_a_file_changes_once_in_a_conversation() {
+    let (_telegram, claude, mut env) = with_proposal();
     approve(&env);
     let again = json!([{"path": "claude.md", "old": "Answer in two sentences.", "new": "Answer in one sentence."}]);
     let skill = "---\nname: brief\ndescription: How to be brief.\n---\nLeave out what is known.";
@@ -253,7 +253,7 @@ fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conv
     claude.expect(Reply::text("Then only the one."));
     env.wake(&["approvals", "deny", "2"]).ok();
     assert!(env.memory("claude.md").starts_with(BRIEF) && !env.brain().join("skills/brief").exists());
-    // Its model doesn't take back what its person has agreed to, whatever it may do unasked.
+    // The model can't undo a change that the person approved, whatever its autonomy.
     env.set("AUTONOMY", "2");
     let wake = env.proposals()[0].cycle_id.clone();
     env.receive(CHAT, "revert your brain's last change");
@@ -268,9 +268,9 @@ fn what_is_not_committed_yet_is_not_taken_back_and_a_file_changes_once_in_a_conv
 }
 
 #[test]
-fn a_change_is_taken_back_alone_in_the_terminal_and_on_the_page_and_keeps_what_came_after() {
-    let (_telegram, claude, env, orders) = agreed();
-    claude.expect(Reply::text("")); // of its person's edit
+fn undoing_a_change_in_the_terminal_or_on_the_page_keeps_later_edits() {
+    let (_telegram, claude, env, orders) = with_carried_out_proposal();
+    claude.expect(Reply::text("")); // For the person's edit.
     env.write_memory("claude.md", &format!("{}\nAlways say please.\n", env.memory("claude.md")));
     let page = ServedPage::open(&env);
     let shown = page.get("/questions").ok();
@@ -278,7 +278,7 @@ fn a_change_is_taken_back_alone_in_the_terminal_and_on_the_page_and_keeps_what_c
     page.post("/changes/1/undo", &[]).see_other();
     eventually("the wake has undone it", || !env.memory("claude.md").contains("two sentences"));
     assert_eq!(env.memory("claude.md"), format!("{orders}\nAlways say please.\n"));
-    eventually("its person's edit was looked at", || claude.requests().len() == 4);
+    eventually("the person's edit was read", || claude.requests().len() == 4);
     env.wait_for_end_of_wake();
     let shown = page.get("/questions").ok();
     assert!(!shown.contains("Undo it") && shown.contains("undone"), "{shown}");

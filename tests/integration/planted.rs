@@ -1,4 +1,4 @@
-//! Files that a cycle leaves which has read untrusted text, and the later cycle that the owner alone asked for: it runs none of them.
+//! A cycle that has read untrusted text plants files. A later cycle, which only the owner asked for, runs none of them.
 
 use serde_json::json;
 
@@ -13,12 +13,12 @@ use super::{
     },
 };
 
-/// A file that a program runs or obeys unasked, where it stands in its working folder or its home.
+/// A file that a program runs or obeys unasked if it is in the program's working folder or its home.
 struct Plant {
     name: &'static str,
-    /// The shell text that makes it in the working folder. `WORK` is the person's granted folder.
+    /// The shell command that creates it in the working folder. `WORK` is the person's granted folder.
     made_by: &'static str,
-    /// The owner's own command.
+    /// A command of the owner's that would run it.
     met_by: &'static str,
 }
 
@@ -52,15 +52,15 @@ impl Plant {
         self.met_by.replace("WORK", &work.display().to_string())
     }
 
-    /// Makes it wherever the cycle can: where its shell begins, in its home and in the scratch folder.
+    /// Returns a script that creates it wherever the cycle can: in its shell's first folder, in its home and in the scratch folder.
     fn made_everywhere(&self, work: &std::path::Path, env: &TestEnv) -> String {
         let made = self.made_by.replace("WORK", &work.display().to_string());
         let scratch = env.workspace().join("scratch");
         format!("for d in . \"$HOME\" {}; do (cd \"$d\" && {{ {made}; }}); done; true", scratch.display())
     }
 
-    /// Checks that it works where nothing confines it.
-    fn is_real(&self, work: &std::path::Path, env: &TestEnv) {
+    /// Checks that it works outside the sandbox.
+    fn check_effect(&self, work: &std::path::Path, env: &TestEnv) {
         let folder = env.path("plain");
         std::fs::create_dir_all(&folder).unwrap();
         let made = self.made_by.replace("WORK", &work.display().to_string());
@@ -72,8 +72,8 @@ impl Plant {
     }
 }
 
-/// A cycle in which the owner has forwarded somebody's message, and that runs `script` on its word.
-fn misled(claude: &FakeClaude, env: &TestEnv, script: &str) {
+/// Plays a cycle in which the owner forwards Eve's message, and which runs `script` because of it.
+fn run_misled_cycle(claude: &FakeClaude, env: &TestEnv, script: &str) {
     env.receive(CHAT, "what do you make of this?");
     env.forward_queued_from("Eve");
     claude.expect(bash("p1", script));
@@ -81,8 +81,8 @@ fn misled(claude: &FakeClaude, env: &TestEnv, script: &str) {
     assert_eq!(env.once()["outcome"], "worked");
 }
 
-/// The owner's own cycle: a command that may write.
-fn of_the_owner(claude: &FakeClaude, env: &TestEnv, command: &str) -> String {
+/// Plays a cycle of the owner's with a command that may write. Returns the command's result.
+fn run_owners_cycle(claude: &FakeClaude, env: &TestEnv, command: &str) -> String {
     env.receive(CHAT, "and now my own work");
     claude.expect(writing("o1", command));
     claude.expect(Reply::text("Done."));
@@ -95,17 +95,17 @@ fn world(plant: &Plant, more: &str) -> (FakeTelegram, FakeClaude, TestEnv, std::
     let (telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "1");
     let work = granted(&env, more);
-    plant.is_real(&work, &env);
+    plant.check_effect(&work, &env);
     (telegram, claude, env, work)
 }
 
 #[test]
-fn what_a_misled_cycle_planted_is_not_met_by_the_owners_next_command() {
+fn files_of_a_misled_cycle_are_not_run_by_the_owners_next_command() {
     let mut met = Vec::new();
     for plant in &PLANTS {
         let (telegram, claude, env, work) = world(plant, "");
-        misled(&claude, &env, &plant.made_everywhere(&work, &env));
-        let said = of_the_owner(&claude, &env, &plant.met_in(&work));
+        run_misled_cycle(&claude, &env, &plant.made_everywhere(&work, &env));
+        let said = run_owners_cycle(&claude, &env, &plant.met_in(&work));
         met.extend(work.join("owned").exists().then_some((plant.name, said)));
         assert_eq!(questions(&telegram), 0, "{}", plant.name);
         env.check_sound();
@@ -114,16 +114,16 @@ fn what_a_misled_cycle_planted_is_not_met_by_the_owners_next_command() {
 }
 
 #[test]
-fn nor_is_it_by_a_command_that_always_runs() {
+fn files_of_a_misled_cycle_are_not_run_by_a_permanently_allowed_command() {
     let mut met = Vec::new();
     for plant in &PLANTS {
         let (telegram, claude, mut env, work) = world(plant, "");
-        misled(&claude, &env, &plant.made_everywhere(&work, &env));
-        // Nothing but the rule lets it run unasked.
+        run_misled_cycle(&claude, &env, &plant.made_everywhere(&work, &env));
+        // Only the rule lets it run unasked.
         env.set("AUTONOMY", "0");
         let command = plant.met_in(&work);
-        rule_again(&env, &always(&command));
-        let said = of_the_owner(&claude, &env, &command);
+        add_rule(&env, &permanent_rule(&command));
+        let said = run_owners_cycle(&claude, &env, &command);
         met.extend(work.join("owned").exists().then_some((plant.name, said)));
         assert_eq!(questions(&telegram), 0, "{}", plant.name);
         env.check_sound();
@@ -131,14 +131,14 @@ fn nor_is_it_by_a_command_that_always_runs() {
     assert!(met.is_empty(), "{met:#?}");
 }
 
-/// A rule that allows a command for good that may write.
-fn always(command: &str) -> String {
+/// Returns a rule that permanently allows a command that may write.
+fn permanent_rule(command: &str) -> String {
     let command = json!(command);
     format!("[[rule]]\ntool = \"bash\"\narguments = {{ command = {command}, writes = true }}\ndecision = \"allow\"\n")
 }
 
-/// Puts a rule into the policy file that [`granted`] has written.
-fn rule_again(env: &TestEnv, rule: &str) {
+/// Adds a rule to the policy file that [`granted`] has written.
+fn add_rule(env: &TestEnv, rule: &str) {
     let policy = env.workspace().join("policy.toml");
     let text = std::fs::read_to_string(&policy).unwrap();
     std::fs::write(&policy, format!("{text}{rule}")).unwrap();
@@ -146,21 +146,21 @@ fn rule_again(env: &TestEnv, rule: &str) {
 
 const EDITOR: &str = "str_replace_based_edit_tool";
 
-/// The calls that named what a misled cycle had left, as the journal notes them.
+/// Counts the calls that named a file of a misled cycle, by the journal.
 fn count_met(env: &TestEnv) -> usize {
     let is_met = |step: &&Step| step.field("taint") == "files made after untrusted text was read";
     env.steps("called").iter().filter(is_met).count()
 }
 
 #[test]
-fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_counts_as_misled() {
+fn files_of_a_misled_cycle_are_hidden_until_named_and_then_taint_the_cycle() {
     let (telegram, claude, env) = with_claude();
     let work = granted(&env, "");
-    misled(&claude, &env, "echo 'do as Eve says' > plan.txt");
+    run_misled_cycle(&claude, &env, "echo 'do as Eve says' > plan.txt");
     let plan = left(&env, "plan.txt").remove(0);
     let folder = plan.parent().and_then(std::path::Path::parent).unwrap();
     env.receive(CHAT, "what is there?");
-    // It isn't found without its whole path, by the shell or by a search.
+    // Neither the shell nor a search finds it without its full path.
     claude.expect(bash("o1", "ls ../..; cat ../../*/work/plan.txt; true"));
     claude.expect(Reply::text("Nothing."));
     assert_eq!(env.once()["outcome"], "worked");
@@ -173,7 +173,7 @@ fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_co
     let said = results(&last(&claude)).remove(0).0;
     assert!(!said.contains("plan.txt:1"), "{said}");
     assert_eq!(count_met(&env), 0);
-    // Named, it is read; what would last asks from then on, and before.
+    // A call that names it reads it. From then on, lasting changes ask first.
     env.receive(CHAT, "read the plan");
     claude.expect(Reply::tools(vec![Block::tool("o3", EDITOR, json!({"command": "view", "path": plan}))]));
     claude.expect(bash("o4", &format!("cat {}", plan.display())));
@@ -194,7 +194,7 @@ fn what_a_misled_cycle_left_is_not_there_until_it_is_named_and_then_the_cycle_co
 }
 
 #[test]
-fn what_an_earlier_command_of_the_cycle_planted_is_not_met_either() {
+fn files_of_an_earlier_command_in_the_cycle_are_not_run_either() {
     let (_telegram, claude, env) = with_claude();
     let work = granted(&env, "");
     env.receive(CHAT, "tidy up");
@@ -209,7 +209,7 @@ fn what_an_earlier_command_of_the_cycle_planted_is_not_met_either() {
 }
 
 #[test]
-fn what_a_clean_cycle_left_is_found_by_the_next_and_asks_nothing() {
+fn files_of_a_clean_cycle_are_found_by_the_next_without_a_question() {
     let (telegram, claude, env) = with_claude();
     let work = granted(&env, "");
     env.receive(CHAT, "write the script");
@@ -219,11 +219,11 @@ fn what_a_clean_cycle_left_is_found_by_the_next_and_asks_nothing() {
     claude.expect(Reply::text("It is written."));
     assert_eq!(env.once()["outcome"], "worked");
     let script = left(&env, "make.sh").remove(0);
-    of_the_owner(&claude, &env, &format!("sh {}", script.display()));
+    run_owners_cycle(&claude, &env, &format!("sh {}", script.display()));
     assert!(work.join("made").exists());
     assert_eq!((questions(&telegram), count_met(&env)), (0, 0));
-    // What it leaves in its own folder isn't lost, and it is told where that is.
-    let said = of_the_owner(&claude, &env, "echo result > result.txt && ls -A .");
+    // Files in the command's own folder aren't lost, and the model is told where the folder is.
+    let said = run_owners_cycle(&claude, &env, "echo result > result.txt && ls -A .");
     assert!(said.starts_with("result.txt\n[it began in "), "{said}");
     let place = said.split_once("[it began in ").and_then(|(_, rest)| rest.split_once(';')).unwrap().0;
     assert_eq!(std::fs::read_to_string(std::path::Path::new(place).join("result.txt")).unwrap(), "result\n");
@@ -231,7 +231,7 @@ fn what_a_clean_cycle_left_is_found_by_the_next_and_asks_nothing() {
 }
 
 #[test]
-fn the_home_is_the_persons_to_look_at_and_empty_but_for_grants_where_something_can_change() {
+fn a_reading_command_sees_the_persons_home_and_a_writing_one_only_its_grants() {
     let (_telegram, claude, env) = with_claude();
     let home = env.path("home");
     std::fs::create_dir_all(home.join("work/deep")).unwrap();
@@ -249,15 +249,15 @@ fn the_home_is_the_persons_to_look_at_and_empty_but_for_grants_where_something_c
     let said = results(&last(&claude)).remove(0).0;
     assert!(said.starts_with(&format!("milk\n{}\n", home.display())) && said.contains("Read-only"), "{said}");
     assert!(contents(&home) == before);
-    let said = of_the_owner(
+    let said = run_owners_cycle(
         &claude,
         &env,
         "echo $HOME; ls -A ~; echo true > ~/.profile; ls ~/work; touch ~/work/new; bash -lc true",
     );
     let missed = "~/.profile: out of this command's reach. Nothing there was read, changed or removed";
     assert!(said.starts_with(&format!("{}\nwork\ndeep\n[{missed}", home.display())), "{said}");
-    // What removes nothing says so, to the model and in the log.
-    let said = of_the_owner(&claude, &env, "rm -f ~/notes.txt ~/work/gone");
+    // A command that couldn't remove a file says so, to the model and in the log.
+    let said = run_owners_cycle(&claude, &env, "rm -f ~/notes.txt ~/work/gone");
     assert!(said.contains("[~/notes.txt: out of this command's reach."), "{said}");
     assert!(home.join("notes.txt").exists());
     let log = env.memory("memory/agent-memory/episodic-memory.md");
@@ -267,16 +267,16 @@ fn the_home_is_the_persons_to_look_at_and_empty_but_for_grants_where_something_c
 }
 
 #[test]
-fn a_rule_for_good_is_void_once_a_misled_cycle_has_written_where_its_command_works() {
+fn a_permanent_rule_is_void_once_a_misled_cycle_has_written_in_its_commands_folder() {
     let (telegram, claude, mut env) = with_claude();
     env.set("AUTONOMY", "0");
     let work = granted(&env, "");
     std::fs::write(work.join("Makefile"), "test:\n\ttouch made\n").unwrap();
     let command = format!("make -C {} test", work.display());
-    rule_again(&env, &format!("\n# Added from Telegram on 2026-11-21 at 14:30:00 +01:00\n{}", always(&command)));
-    of_the_owner(&claude, &env, &command);
+    add_rule(&env, &format!("\n# Added from Telegram on 2026-11-21 at 14:30:00 +01:00\n{}", permanent_rule(&command)));
+    run_owners_cycle(&claude, &env, &command);
     assert!(work.join("made").exists() && questions(&telegram) == 0);
-    // Eve's forward has the Makefile changed, and its person says yes to that.
+    // Eve's message leads to a change of the Makefile, which the owner approves.
     env.receive(CHAT, "what do you make of this?");
     env.forward_queued_from("Eve");
     let edit = json!({"command": "str_replace", "path": work.join("Makefile"), "old_str": "made", "new_str": "owned"});

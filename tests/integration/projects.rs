@@ -1,4 +1,4 @@
-//! Projects: a document of each one's goal, context and log, shown when it is spoken of; its tasks stand among the tasks.
+//! Projects: each has a document with its goal, context and log, shown when a message mentions it. Its tasks are in the task lists.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn tools(request: &ClaudeRequest) -> Vec<String> {
 }
 
 #[test]
-fn a_project_is_begun_shown_when_it_is_spoken_of_and_logs_what_is_finished() {
+fn a_project_is_started_shown_when_mentioned_and_logs_finished_tasks() {
     let (telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "Let's begin a project: a greenhouse, for tomatoes in May");
@@ -60,7 +60,7 @@ fn a_project_is_begun_shown_when_it_is_spoken_of_and_logs_what_is_finished() {
     let shown = opening(&last(&claude), "<projects");
     assert!(shown.contains("Tomatoes in May.") && shown.contains("<task>Order the glass (in hand)</task>"), "{shown}");
     assert!(!last(&claude).raw.contains("A secret launch"), "another project isn't shown");
-    assert!(tools(&last(&claude)).contains(&"project_note".to_owned()), "what is spoken of can be written");
+    assert!(tools(&last(&claude)).contains(&"project_note".to_owned()), "a mentioned project can be written");
     let log = env.memory(GREENHOUSE);
     assert!(log.contains("- 2026-11-21 Finished the task “Order the glass” <!-- wake "), "{log}");
 
@@ -73,7 +73,7 @@ fn a_project_is_begun_shown_when_it_is_spoken_of_and_logs_what_is_finished() {
 }
 
 #[test]
-fn a_persons_own_words_in_a_project_stay_and_reserved_names_are_refused_with_words() {
+fn a_projects_handwritten_text_stays_and_reserved_names_are_refused_with_a_reason() {
     let (_telegram, claude, env) = with_claude();
     env.wake(&["--once"]).ok();
     env.receive(CHAT, "a project for the greenhouse");

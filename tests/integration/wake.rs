@@ -59,7 +59,7 @@ fn a_message_is_answered_committed_delivered_and_pushed() {
 }
 
 #[test]
-fn what_the_offline_mind_cannot_answer_stays_queued_and_is_said_once() {
+fn a_message_that_needs_a_model_stays_queued_and_the_person_is_told_once() {
     let telegram = FakeTelegram::start();
     let env = TestEnv::with_telegram(&telegram);
     env.receive(CHAT, "write me a poem about the sea");
@@ -74,7 +74,7 @@ fn what_the_offline_mind_cannot_answer_stays_queued_and_is_said_once() {
 }
 
 #[test]
-fn a_second_wake_changes_nothing_and_ends_well() {
+fn a_second_wake_changes_nothing_and_succeeds() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     env.receive(0, "list reminders");
@@ -89,7 +89,7 @@ fn a_second_wake_changes_nothing_and_ends_well() {
 }
 
 #[test]
-fn the_reason_that_is_given_stands_in_the_trailer() {
+fn the_given_reason_is_in_the_trailer() {
     let env = TestEnv::new();
     env.wake(&["--once", "--reason", "alarm", "--say", "remember that tea is at five"]).ok();
     assert_eq!(env.trailer("Trigger"), "alarm");
@@ -138,7 +138,7 @@ fn a_wake_that_stays_masks_secrets_that_were_added_since_it_began() {
 }
 
 #[test]
-fn who_wants_to_be_asked_first_is_not_overruled() {
+fn a_person_who_wants_to_be_asked_first_is_asked() {
     let mut env = TestEnv::new();
     env.set("AUTONOMY", "0");
     let ran = env.wake(&["--once", "--say", "remember that the wifi code is 1234"]).ok();
@@ -150,14 +150,14 @@ fn who_wants_to_be_asked_first_is_not_overruled() {
 }
 
 #[test]
-fn what_did_not_work_is_said_in_whole_sentences() {
+fn a_failure_is_reported_in_whole_sentences() {
     let env = TestEnv::new();
     let ran = env.wake(&["say", "task done paint the shed"]).ok();
     assert_eq!(ran.stdout, "There's no task or reminder “paint the shed”, so nothing has changed.\n");
 }
 
 #[test]
-fn an_error_has_nothing_in_it_that_a_screen_hides() {
+fn an_error_contains_no_hidden_characters() {
     let env = TestEnv::new();
     env.wake(&["--once"]).ok();
     std::fs::write(env.brain().join(".git/config"), "[core\n").unwrap();
@@ -182,7 +182,7 @@ fn a_burst_of_many_messages_is_planned_like_any_other() {
 }
 
 #[test]
-fn the_queue_can_be_looked_at_retried_and_dropped() {
+fn queued_messages_can_be_listed_retried_and_dropped() {
     let mut env = TestEnv::new();
     let nothing = env.wake(&["queue", "list"]);
     assert_eq!(nothing.code, 1);
@@ -207,7 +207,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
     for wrong in [["queue", "drop", "1"], ["queue", "retry", "99"]] {
         assert_eq!(env.wake(&wrong).code, 1, "{wrong:?}");
     }
-    // What was dropped can be taken up again, and answered by a mind that understands it.
+    // A dropped message can be retried, and the fallback grammar answers its new text.
     env.wake(&["queue", "retry", "1"]).ok();
     env.put_text(1, "list reminders");
     env.at("2026-11-21T14:05:00Z");
@@ -216,7 +216,7 @@ fn the_queue_can_be_looked_at_retried_and_dropped() {
 }
 
 #[test]
-fn an_answer_with_a_long_code_block_arrives_in_parts_that_are_whole() {
+fn a_long_code_block_arrives_in_complete_parts() {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let mut env = TestEnv::with_telegram(&telegram);
     env.think_with(&claude);
@@ -224,7 +224,7 @@ fn an_answer_with_a_long_code_block_arrives_in_parts_that_are_whole() {
     claude.expect(Reply::text(&format!("Here it is:\n\n```rust\n{}\n```\n\nThat is **all**.", lines.join("\n"))));
     env.receive(CHAT, "show me the code");
     assert_eq!(env.once()["answered"], 1);
-    // The fake server has checked length and markup of each.
+    // The fake server has checked the length and the markup of each part.
     let sent = telegram.sent();
     assert_eq!(sent.len(), 3);
     assert!(sent.iter().all(|part| part.html));

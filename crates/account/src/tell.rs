@@ -263,7 +263,7 @@ impl StoryTeller<'_> {
         let chat =
             if text.chat.is_terminal() { "at the terminal".to_owned() } else { format!("to chat {}", text.chat) };
         let sent = match (text.is_taken_back, text.sent_at) {
-            (true, None) => "taken back before it was sent".to_owned(),
+            (true, None) => "withdrawn before it was sent".to_owned(),
             (_, Some(at)) => format!("sent {}", self.format_clock(Some(at)).trim_end()),
             (false, None) => "not sent yet".to_owned(),
         };

@@ -25,7 +25,7 @@ const MODEL: &str = "The AI model";
 const SEARCH: &str = "Searching the memory by meaning";
 const PLACES: &str = "Where things are";
 const BEHAVIOUR: &str = "How it behaves";
-const FAULTS: &str = "For finding faults";
+const FAULTS: &str = "Logs and debugging";
 
 /// A setting that is no secret.
 const fn plain(group: &'static str, name: &'static str, default: &'static str, help: &'static str) -> Setting {
@@ -49,19 +49,19 @@ impl Setting {
 pub const SETTINGS: [Setting; 70] = [
     secret(TELEGRAM, "TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", "The bot's token: talk to @BotFather on Telegram, send /newbot.").usual(),
     plain(TELEGRAM, "TELEGRAM_BOT_TOKEN_FILE", "", "Or the absolute path of a file that holds the token."),
-    plain(TELEGRAM, "ALLOWED_CHAT_IDS", "", "Who may talk to it, besides people who paired: numeric chat ids, comma separated. While there is nobody, the bot shows a\n\
-         one-time code in its terminal and pairs with whoever sends it. In a group, the group's id must be listed, and the sender\n\
-         listed or paired.").usual(),
+    plain(TELEGRAM, "ALLOWED_CHAT_IDS", "", "Who may talk to it, besides people who paired: numeric chat ids, comma separated. If nobody is listed or paired, the bot\n\
+         shows a one-time code in its terminal and pairs with whoever sends it. In a group, the group's id must be listed, and the\n\
+         sender listed or paired.").usual(),
     plain(TELEGRAM, "OWNER_CHAT_ID", "", "The chat to which it may speak unasked (default: the first allowed id above 0, else whoever paired first, else the terminal, 0)."),
     plain(TELEGRAM, "TELEGRAM_API_URL", "https://api.telegram.org", "Telegram's server; http only for a server on this machine."),
-    secret(MODEL, "ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", "The key to Claude: https://console.anthropic.com. Without a key it answers what needs no AI model.").usual(),
+    secret(MODEL, "ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", "The key to Claude: https://console.anthropic.com. Without a key, it handles only what needs no AI model.").usual(),
     plain(MODEL, "ANTHROPIC_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
     plain(MODEL, "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "The Messages API's server; http only for a server on this machine."),
     plain(MODEL, "MODEL", "claude-sonnet-5-5", "The model's id. offline uses no model even if there is a key. claude-code uses the Claude Code command, which has to be\n\
          installed: with the key above, else with the token below, else with its own login in your home directory. openai:NAME is a model\n\
          of the OpenAI-compatible server below, such as openai:qwen3:8b of an Ollama on this machine. bedrock:NAME and vertex:NAME are Claude on\n\
          Amazon Bedrock and on Google Cloud (docs/MODELS.md).\n\
-         Several, separated by commas, are a chain: where one can't be used, the next one is (claude-sonnet-5-5,openai:qwen3:8b,offline)."),
+         Several, separated by commas, are a chain: if one can't be used, the next one is (claude-sonnet-5-5,openai:qwen3:8b,offline)."),
     plain(MODEL, "MODEL_SIMPLE", "", "The model that starts on each message. If its plan says that the work isn't quick, MODEL continues (default: none, MODEL does all)."),
     plain(MODEL, "MODEL_REFLECT", "", "The model for the nightly reflection (default: MODEL)."),
     plain(MODEL, "OPENAI_BASE_URL", OPENAI_BASE_URL, "For MODEL=openai:NAME, and EMBED_MODEL=openai:NAME: an OpenAI-compatible API; http only for a server on this machine."),
@@ -97,7 +97,7 @@ pub const SETTINGS: [Setting; 70] = [
     secret(SEARCH, "GEMINI_API_KEY", "GEMINI_API_KEY_FILE", "For EMBED_MODEL=gemini:NAME: the key, https://aistudio.google.com/apikey"),
     plain(SEARCH, "GEMINI_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
     plain(SEARCH, "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com", "The Gemini API's server; http only for a server on this machine."),
-    plain(PLACES, "WORKSPACE_DIR", "~/.local/share/reveille", "Everything that Reveille keeps (default: $XDG_DATA_HOME/reveille, else the one below). Set it only in the environment or in a\n\
+    plain(PLACES, "WORKSPACE_DIR", "~/.local/share/reveille", "The folder for everything that Reveille keeps (default: $XDG_DATA_HOME/reveille, else the one below). Set it only in the environment or in a\n\
          file given with --env-file: the .env inside a workspace can't name another workspace."),
     plain(PLACES, "REPO_NAME", "brain", "The name of the memory's git repository in the workspace."),
     plain(PLACES, "REPO_URL", "", "A remote to clone the memory from at the first run and to push it to (default: none, the memory stays here). If it can't be\n\
@@ -107,7 +107,7 @@ pub const SETTINGS: [Setting; 70] = [
     secret(PLACES, "DATABASE_PASSWORD", "DATABASE_PASSWORD_FILE", "The password to it (default: none)."),
     plain(PLACES, "DATABASE_PASSWORD_FILE", "", "Or the absolute path of a file that holds the password."),
     plain(PLACES, "MEDIA_DIR", "", "Where to keep the files that come with messages (default: in the workspace). Machines that share a database must share this folder."),
-    plain(PLACES, "LEASE", "local", "Who works: local, only this machine; remote, several machines that share REPO_URL take turns through a reference there. One machine is\n\
+    plain(PLACES, "LEASE", "local", "Which machine works: local, only this one; remote, several machines that share REPO_URL take turns through a reference there. One machine is\n\
          nearly always better (docs/MACHINES.md)."),
     plain(PLACES, "LEASE_REF", "refs/reveille/lease", "For LEASE=remote: the reference, the same on all machines. Some hosts accept only those below refs/heads/ and refs/tags/."),
     plain(PLACES, "LEASE_NAME", "", "This machine's name (default: its host name)."),
@@ -125,16 +125,16 @@ pub const SETTINGS: [Setting; 70] = [
          weighs your tasks and projects by a written rule (docs/INITIATIVE.md), and asks the model only about those worth it."),
     plain(BEHAVIOUR, "WHILE_WORKING", "join", "What to do with a message that arrives while it works on another one from the same chat: join, the model reads it after the\n\
          current step; wait, it answers it afterwards. /stop stops at once in any case."),
-    plain(BEHAVIOUR, "QUIET_HOURS", "22:00-07:00", "When it doesn't speak unasked, by your clock; none for no such hours."),
+    plain(BEHAVIOUR, "QUIET_HOURS", "22:00-07:00", "The hours in which it doesn't speak unasked, by your clock; none for no such hours."),
     plain(BEHAVIOUR, "REFLECT_AT", "03:30", "The time of day from which it reflects on the days before, if nobody waits and something happened: it sums up each chat's day\n\
          and tidies its memory, within the budget, in one commit that `wake undo` can undo. none: never."),
     plain(BEHAVIOUR, "TELL_PER_DAY", "5", "How many times a day it may speak unasked, 0 to 100."),
-    plain(BEHAVIOUR, "WAKE_TIMEOUT_MIN", "60", "The longest that one wake may take, in minutes."),
+    plain(BEHAVIOUR, "WAKE_TIMEOUT_MIN", "60", "The longest time that a wake may take, in minutes."),
     plain(BEHAVIOUR, "STALE_LOCK_MIN", "15", "How long a wake may show no sign of life before the next one ends it and takes over, in minutes. Also how long a wake may\n\
          exceed its time, or work stay unfinished, before the health check reports it."),
     plain(BEHAVIOUR, "PULL_EVERY_MIN", "30", "The shortest time between two fetches from the remote when nothing else asks for one, in minutes."),
     plain(BEHAVIOUR, "DISK_RESERVE_MB", "100", "With less free space than this on the workspace's disk, in MiB, the bot fetches no messages from Telegram, which keeps them for a\n\
-         day, and says so. What is queued is answered all the same. 0: no reserve."),
+         day, and says so. It still answers queued messages. 0: no reserve."),
     plain(BEHAVIOUR, "KEEP_DAYS", "30", "How many days to keep records that are only for looking things up: the journals of finished cycles, raw updates, logs, files\n\
          that came with messages. Messages, answers, costs and the memory itself stay. 0: everything stays. (Copies of your files for\n\
          `wake undo` are deleted after seven days.)"),

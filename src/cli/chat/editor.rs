@@ -55,8 +55,8 @@ impl MessageEditor {
         messages.load_history(&history).ok();
         let above = messages.create_external_printer().ok();
         let above = Arc::new(Mutex::new(above.map(|above| Box::new(above) as Box<dyn ExternalPrinter + Send>)));
-        let forgotten = MemHistory::with_config(&settings);
-        let decisions = Editor::with_history(settings, forgotten)?;
+        let decision_history = MemHistory::with_config(&settings);
+        let decisions = Editor::with_history(settings, decision_history)?;
         Ok(Self { messages, decisions, above, history })
     }
 
@@ -86,13 +86,13 @@ impl MessageEditor {
         if self.messages.add_history_entry(text).unwrap_or(false)
             && let Err(error) = self.messages.append_history(&self.history)
         {
-            tracing::debug!(%error, "what was typed is not remembered");
+            tracing::debug!(%error, "the message was not added to the history");
         }
     }
 
     /// Reads a decision.
     pub(super) fn read_decision(&mut self, asked: DecisionPrompt) -> TypedDecision {
-        let always = if asked.may_stand { "`always` to see a rule for it, " } else { "" };
+        let always = if asked.offers_rule { "`always` to see a rule for it, " } else { "" };
         let prompt = match asked.is_grave {
             true => format!("Type `yes` to allow it once, `n` to refuse, {always}Enter to decide later: "),
             false => format!("Allow it once? y or n, {always}Enter to decide later: "),
@@ -118,8 +118,8 @@ impl MessageEditor {
 pub(super) struct DecisionPrompt {
     /// `true` if the word `yes` must be typed in full.
     pub(super) is_grave: bool,
-    /// `true` if a permanent rule is offered too.
-    pub(super) may_stand: bool,
+    /// `true` to offer a permanent rule too.
+    pub(super) offers_rule: bool,
 }
 
 /// A decision at the prompt.
@@ -142,7 +142,7 @@ fn parse_decision(typed: &str, asked: DecisionPrompt) -> Option<TypedDecision> {
         "n" | "no" => Some(TypedDecision::No),
         "yes" => Some(TypedDecision::Once),
         "y" if !asked.is_grave => Some(TypedDecision::Once),
-        "always" if asked.may_stand => Some(TypedDecision::Always),
+        "always" if asked.offers_rule => Some(TypedDecision::Always),
         _ => None,
     }
 }
@@ -191,9 +191,10 @@ mod tests {
 
     #[test]
     fn a_grave_question_needs_the_whole_word_yes() {
-        let parsed =
-            |typed| [false, true].map(|is_grave| parse_decision(typed, DecisionPrompt { is_grave, may_stand: false }));
-        let with_rule = DecisionPrompt { is_grave: true, may_stand: true };
+        let parsed = |typed| {
+            [false, true].map(|is_grave| parse_decision(typed, DecisionPrompt { is_grave, offers_rule: false }))
+        };
+        let with_rule = DecisionPrompt { is_grave: true, offers_rule: true };
         let (yes, no, later) = (Some(TypedDecision::Once), Some(TypedDecision::No), Some(TypedDecision::Later));
         assert_eq!(["Y ", "yes", "yep"].map(parsed), [[yes, None], [yes, yes], [None, None]]);
         assert_eq!(["n", "no", "", " "].map(parsed), [[no, no], [no, no], [later, later], [later, later]]);

@@ -54,7 +54,7 @@ struct FoundFile {
 
 /// The reason why files couldn't be copied into the workspace.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotLanded {
+pub(super) enum CopyFailed {
     #[error("the file can't be copied into the workspace: {0}")]
     Unwritable(#[from] std::io::Error),
     #[error(transparent)]
@@ -67,19 +67,19 @@ pub(super) fn find_files(text: &str, home: Option<&Path>) -> NamedFiles {
     let mut written = 0;
     for (at, token) in split_words(text).into_iter().enumerate() {
         let Token { range, word } = token;
-        let taken = [word.as_str(), word.trim_end_matches(PUNCTUATION)]
+        let found_file = [word.as_str(), word.trim_end_matches(PUNCTUATION)]
             .into_iter()
             .find_map(|word| Some((word, read_file(word, home, &mut found.notes)?)));
-        let Some((path, file)) = taken else {
+        let Some((path, file)) = found_file else {
             if at == 0 && text.starts_with('/') {
                 break;
             }
             continue;
         };
-        let behind = word.get(path.len()..).unwrap_or_default();
+        let rest = word.get(path.len()..).unwrap_or_default();
         let name = file.file.name.clone().unwrap_or_default();
         found.text.push_str(text.get(written..range.start).unwrap_or_default());
-        found.text.push_str(&format!("{name}{behind}"));
+        found.text.push_str(&format!("{name}{rest}"));
         written = range.end;
         if found.files.iter().any(|other| other.path == file.path) {
             continue;
@@ -96,7 +96,7 @@ pub(super) fn find_files(text: &str, home: Option<&Path>) -> NamedFiles {
 
 impl NamedFiles {
     /// Copies the files into the workspace. Returns the message's text with a line for each file above it.
-    pub(super) fn copy_to_workspace(self, workspace: &Path) -> Result<(String, Vec<LandedFile>), NotLanded> {
+    pub(super) fn copy_to_workspace(self, workspace: &Path) -> Result<(String, Vec<LandedFile>), CopyFailed> {
         let Self { text, files, .. } = self;
         let mut lines = Vec::new();
         let mut landed = Vec::new();
@@ -123,10 +123,12 @@ pub(super) fn describe_file(file: &NewAttachment) -> String {
     format!("\"{name}\"{mime}{}", bytes.unwrap_or_default())
 }
 
-/// A word of a message, as written and as meant.
+/// A word of a message.
 #[derive(Debug, PartialEq, Eq)]
 struct Token {
+    /// Its place in the message, with quotes and backslashes.
     range: Range<usize>,
+    /// Its text, without quotes and backslashes.
     word: String,
 }
 
@@ -138,7 +140,7 @@ fn split_words(text: &str) -> Vec<Token> {
         if c.is_whitespace() {
             continue;
         }
-        if let Some(end) = quoted_until(text, start, c) {
+        if let Some(end) = find_closing_quote(text, start, c) {
             let word = text.get(start + 1..end).unwrap_or_default().to_owned();
             while rest.next_if(|(at, _)| *at <= end).is_some() {}
             tokens.push(Token { range: start..end + 1, word });
@@ -164,7 +166,7 @@ fn split_words(text: &str) -> Vec<Token> {
 }
 
 /// Finds the end of a quotation. `None` if the mark is an apostrophe or is never closed.
-fn quoted_until(text: &str, start: usize, quote: char) -> Option<usize> {
+fn find_closing_quote(text: &str, start: usize, quote: char) -> Option<usize> {
     if !matches!(quote, '\'' | '"') {
         return None;
     }
@@ -190,7 +192,7 @@ fn read_file(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option
     // Opening must not block on a pipe or a device.
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).ok()?;
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).ok()?;
-    let about = file.metadata().ok().filter(|about| about.is_file() && about.len() > 0)?;
+    let metadata = file.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
     let head = bytes.get(..bytes.len().min(HEAD_BYTES)).unwrap_or_default();
@@ -202,8 +204,8 @@ fn read_file(word: &str, home: Option<&Path>, notes: &mut Vec<String>) -> Option
         Content::Other => None,
     };
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        let (size, most) = (disk::format_size(about.len()), disk::format_size(MAX_FILE_BYTES));
-        notes.push(format!("  {name} wasn't attached: it has {size}, and {most} is the limit."));
+        let (size, most) = (disk::format_size(metadata.len()), disk::format_size(MAX_FILE_BYTES));
+        notes.push(format!("  {name} wasn't attached: it has {size}; the limit is {most}."));
         return None;
     }
     let length = i64::try_from(bytes.len()).ok();
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_taken_and_the_rest_stays_words() {
+    fn existing_files_are_attached_and_other_words_stay_text() {
         let dir = tempfile::Builder::new().prefix("seen").tempdir().unwrap();
         let path = |name: &str| dir.path().join(name).display().to_string();
         fs::write(path("a cat.png"), PNG).unwrap();

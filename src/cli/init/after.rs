@@ -54,17 +54,17 @@ impl Wizard {
             ));
         }
         self.pair_person(&config).await?;
-        let by_itself = self.shall_wake_by_itself(&config).await?;
+        let starts_automatically = self.ask_for_automatic_start(&config).await?;
         let has_new_model = [SetupStep::Model, SetupStep::Key].iter().any(|step| self.has_changed(*step));
         if is_new || has_new_model || database::open_read_only(&config).is_ok_and(|store| store.is_none()) {
-            return Ok(Ended::Ready(Box::new(config), by_itself));
+            return Ok(Ended::Ready(Box::new(config), starts_automatically));
         }
-        next_steps(&config, by_itself);
+        next_steps(&config, starts_automatically);
         Ok(Ended::Done(ExitCode::SUCCESS))
     }
 
-    /// Asks the person if the system should start wakes, provided that it can and doesn't yet.
-    async fn shall_wake_by_itself(&mut self, config: &Config) -> Result<bool, Ended> {
+    /// Asks if the system should start wakes, unless it does already or can't.
+    async fn ask_for_automatic_start(&mut self, config: &Config) -> Result<bool, Ended> {
         let wakes = Waker::load(config, config.clock().now()).has_active_timer();
         if wakes && !self.has_changed(SetupStep::Bot) || !install::is_possible() {
             return Ok(false);
@@ -80,7 +80,7 @@ impl Wizard {
                     _ => {}
                 },
                 Err(Unanswered::NoMoreInput) => return Ok(false),
-                Err(Unanswered::BrokenOff) => {
+                Err(Unanswered::Cancelled) => {
                     complain("\nCancelled. Your settings are saved; nothing was installed.");
                     return Err(Ended::Done(ExitCode::from(EXIT_FAILED)));
                 }
@@ -92,12 +92,12 @@ impl Wizard {
         step.settings().iter().any(|name| self.changes.contains_key(name))
     }
 
-    /// Lets the person pair, if a bot is set up and listens to nobody yet.
+    /// Lets the person pair, if a bot is set up and nobody is listed or paired yet.
     async fn pair_person(&mut self, config: &Config) -> Result<(), Ended> {
         if config.telegram_token.is_none() {
             return Ok(());
         }
-        let unsaid =
+        let report_unpaired =
             |error: &dyn std::fmt::Display| complain(&format!("Nobody was paired: {error}. `bot` shows a code again."));
         let listens = cycle::open_store(config).map_err(|error| error.to_string()).and_then(|store| {
             let admitted = access::admit_paired_people(config, &store).map_err(|error| error.to_string())?;
@@ -107,11 +107,11 @@ impl Wizard {
             Ok((true, _)) => return Ok(()),
             Ok((false, store)) => store,
             Err(error) => {
-                unsaid(&error);
+                report_unpaired(&error);
                 return Ok(());
             }
         };
-        // A bot that can't be reached has no code to show, so waiting would make no sense.
+        // Without a connection to Telegram, the bot couldn't receive the code.
         let checked = self.check_step(SetupStep::Bot).await;
         if !checked.is_good() {
             complain(&format!(
@@ -121,7 +121,7 @@ impl Wizard {
             return Ok(());
         }
         complain(
-            "\nTelegram: your bot listens to nobody yet. (Press Enter to skip this; `bot` shows a code again later.)",
+            "\nTelegram: nobody is paired with your bot yet. (Press Enter to skip this; `bot` shows a code again later.)",
         );
         let is_running =
             wake_lock::read_holder(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
@@ -137,8 +137,8 @@ impl Wizard {
                 complain(&format!("  ✓ paired with {name}"));
             }
             Ok(None) => complain("  Skipped."),
-            Err(Unpaired::Bot(error)) => unsaid(&error),
-            Err(Unpaired::BrokenOff) => {
+            Err(Unpaired::Bot(error)) => report_unpaired(&error),
+            Err(Unpaired::Cancelled) => {
                 complain("\nCancelled. Your settings are saved; nobody was paired.");
                 return Err(Ended::Done(ExitCode::from(EXIT_FAILED)));
             }
@@ -160,7 +160,7 @@ impl Wizard {
         };
         end.send(true).ok();
         to_paired_person(pairing.await)?;
-        skipped.map(|_| None).map_err(|_| Unpaired::BrokenOff)
+        skipped.map(|_| None).map_err(|_| Unpaired::Cancelled)
     }
 
     /// Pairs through a temporary bot, which shows a code itself.
@@ -179,7 +179,7 @@ impl Wizard {
         let ended = tokio::select! {
             ended = &mut running => return ended.map(|_| None).map_err(Unpaired::Bot),
             person = wait_for_person(store) => person.map(Some).map_err(|error| Unpaired::Bot(error.into())),
-            line = self.prompter.next() => line.map(|_| None).map_err(|_| Unpaired::BrokenOff),
+            line = self.prompter.next() => line.map(|_| None).map_err(|_| Unpaired::Cancelled),
         };
         // The bot sends its welcome before it ends.
         end.send(true).ok();
@@ -191,7 +191,7 @@ impl Wizard {
 /// The reason why pairing failed.
 enum Unpaired {
     Bot(BotError),
-    BrokenOff,
+    Cancelled,
 }
 
 fn to_paired_person(paired: Result<Pairing, BotError>) -> Result<Option<Paired>, Unpaired> {
@@ -221,30 +221,31 @@ pub(super) fn read_names(config: &Config) -> Option<AssistantNames> {
 
 /// Writes the names as the person's own edit, which the next wake commits. Creates the memory if needed.
 fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
-    let said = |error: &dyn std::fmt::Display| error.to_string();
-    drop(cycle::open_store(config).map_err(|error| said(&error))?);
+    let to_text = |error: &dyn std::fmt::Display| error.to_string();
+    drop(cycle::open_store(config).map_err(|error| to_text(&error))?);
     let now = config.clock().now();
-    let lock = WakeLock::try_acquire(&config.lock_path(), &Identity::current(), now).map_err(|error| said(&error))?;
+    let lock =
+        WakeLock::try_acquire(&config.lock_path(), &Identity::current(), now).map_err(|error| to_text(&error))?;
     let url = config.repo_url.as_ref().map(reveille_config::RepoUrl::expose);
-    Repo::open_or_create(&config.repo_dir(), url, &list_files(), now).map_err(|error| said(&error))?;
+    Repo::open_or_create(&config.repo_dir(), url, &list_files(), now).map_err(|error| to_text(&error))?;
     let path = config.repo_dir().join(CLAUDE);
-    let orders = fs::read_to_string(&path).map_err(|error| said(&error))?;
+    let orders = fs::read_to_string(&path).map_err(|error| to_text(&error))?;
     let orders = setup::with_names(&orders, names).ok_or("claude.md has no sentence for them")?;
     let new = config.workspace_dir.join(".claude.md.new");
-    let mode = fs::metadata(&path).map_err(|error| said(&error))?.permissions().mode();
+    let mode = fs::metadata(&path).map_err(|error| to_text(&error))?.permissions().mode();
     file::remove_if_there(&new)
         .and_then(|_| file::write_new(&new, orders.as_bytes(), mode & 0o777))
         .and_then(|()| file::move_durably(&new, &path))
-        .map_err(|error| said(&error))?;
+        .map_err(|error| to_text(&error))?;
     drop(lock);
     Ok(())
 }
 
 /// Sends the first message as `wake say` does, and shows the answer.
-pub(super) fn first_exchange(config: &Config, by_itself: bool) -> ExitCode {
+pub(super) fn first_exchange(config: &Config, starts_automatically: bool) -> ExitCode {
     complain(&format!("\nA first conversation:\nYou say: {HELLO}\nIt answers:"));
     let code = wake::send_first_message(config, HELLO);
-    next_steps(config, by_itself);
+    next_steps(config, starts_automatically);
     code
 }
 
@@ -261,8 +262,8 @@ fn install_programs(config: &Config) -> bool {
 }
 
 /// Installs the programs if wanted, and prints hints for what comes next.
-fn next_steps(config: &Config, by_itself: bool) {
-    let is_installed = by_itself && install_programs(config);
+fn next_steps(config: &Config, starts_automatically: bool) {
+    let is_installed = starts_automatically && install_programs(config);
     let wake = quote_for_shell(&process::resolve_sibling_program("wake"));
     let file = config
         .named_env_file

@@ -5,7 +5,7 @@ use reveille_base::redact::is_like_a_key;
 use super::{super::prompt::Unanswered, Ended, Wizard, build_check_tools, complain};
 use crate::{
     cli::out::Working,
-    setup::{self, CheckReach, Checked, FoundServer, SetupQuestion, SetupStep, TakenAnswer},
+    setup::{self, CheckReach, Checked, FoundServer, ParsedAnswer, SetupQuestion, SetupStep},
 };
 
 /// Minimum width of a terminal.
@@ -26,7 +26,7 @@ impl Wizard {
         }
         let (question, purpose) = step.question();
         complain(&format!("\n{}{}: {question}", self.render_progress(step), step.title()));
-        if let Some(name) = step.settled_by_environment(&self.said) {
+        if let Some(name) = step.find_environment_setting(&self.said) {
             complain(&format!("  {name} is set in the environment, which takes precedence: change it there."));
             let checked = self.check_step(step).await;
             complain(&format!("  {}", render_check(&checked)));
@@ -41,21 +41,21 @@ impl Wizard {
             }
             let before = (self.changes.clone(), self.said.workspace().map(std::path::Path::to_owned));
             match step.parse_answer(&answer, &self.said, &self.config, &self.new_names) {
-                TakenAnswer::Wrong(what) => {
+                ParsedAnswer::Wrong(what) => {
                     complain(&format!("  ✗ {what}"));
                     continue;
                 }
-                TakenAnswer::Names(names) => {
+                ParsedAnswer::Names(names) => {
                     self.new_names = names;
                     return Ok(());
                 }
-                TakenAnswer::Workspace(workspace) => self.switch_workspace(&workspace),
-                TakenAnswer::Changes(changes) => self.changes.extend(changes),
+                ParsedAnswer::Workspace(workspace) => self.switch_workspace(&workspace),
+                ParsedAnswer::Changes(changes) => self.changes.extend(changes),
             }
             self.resolve();
             let checked = self.check_step(step).await;
             if self.prompter.is_stopped() {
-                return Err(Unanswered::BrokenOff.into());
+                return Err(Unanswered::Cancelled.into());
             }
             complain(&format!("  {}", render_check(&checked)));
             if checked.is_good() {

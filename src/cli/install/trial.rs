@@ -23,16 +23,16 @@ use crate::{
 const FIRST_WAKE: Duration = Duration::from_secs(600);
 /// Extra time for a wake to end after its working time.
 const WAKE_END: Duration = Duration::from_secs(60);
-/// Time for a bot to take its lock, if it needn't report in.
-const BOT_BEGIN: Duration = Duration::from_secs(10);
+/// Time for a bot to take its lock, if no report is required.
+const BOT_START: Duration = Duration::from_secs(10);
 /// How often to check meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Time for the replaced bot to end. It waits half a minute for its own wake.
 const BOT_END: Duration = Duration::from_secs(60);
 /// Time for a bot that didn't report in to end before it is killed.
 const FAILED_END: Duration = Duration::from_secs(5);
-/// A bot that Telegram answered within this time counts as connected.
-const HEARD_LATELY: TimeDelta = TimeDelta::minutes(3);
+/// Maximum age of Telegram's last answer to a bot that counts as connected.
+const RECENT_POLL: TimeDelta = TimeDelta::minutes(3);
 
 /// The state of a trial, with facts from before the restart of the bot.
 pub(super) struct Trial<'a> {
@@ -42,8 +42,8 @@ pub(super) struct Trial<'a> {
     /// Time for the bot to report in.
     within: Duration,
     bot_before: Option<Identity>,
-    /// `true` if Telegram answered the previous bot lately. Then it has to answer the new one too.
-    was_heard: bool,
+    /// `true` if Telegram answered the previous bot recently. Then it has to answer the new one too.
+    was_connected: bool,
     /// `true` once the new bot has reported in. Then it works, and may have to wait for its own wake.
     has_reported: bool,
     /// The process started here in place of cron.
@@ -53,15 +53,16 @@ pub(super) struct Trial<'a> {
 impl<'a> Trial<'a> {
     pub(super) fn new(config: &'a Config, to: &'a Installation, starter: Starter, within: Duration) -> Self {
         let now = config.clock().now();
-        let heard = query_database(config, |store, bot_id| store.inbox().find_last_poll_time(bot_id).ok().flatten());
-        let was_heard = heard.is_some_and(|at| (now - at).abs() < HEARD_LATELY);
+        let last_poll =
+            query_database(config, |store, bot_id| store.inbox().find_last_poll_time(bot_id).ok().flatten());
+        let was_connected = last_poll.is_some_and(|at| (now - at).abs() < RECENT_POLL);
         Self {
             config,
             to,
             starter,
             within,
             bot_before: running_bot(config),
-            was_heard,
+            was_connected,
             has_reported: false,
             child: None,
         }
@@ -103,7 +104,7 @@ impl<'a> Trial<'a> {
         }
         self.check_starter()?;
         if self.to.with_bot {
-            if !self.wait_until(BOT_BEGIN, || running_bot(self.config).is_some()) {
+            if !self.wait_until(BOT_START, || running_bot(self.config).is_some()) {
                 return Err(format!("the bot didn't report in; {} says why", self.describe_log()));
             }
             complain("  ✓ the bot is running");
@@ -136,15 +137,15 @@ impl<'a> Trial<'a> {
             }
             thread::sleep(LOOK_EVERY);
         }
-        if !self.was_heard && reported(false) {
+        if !self.was_connected && reported(false) {
             return Ok(false);
         }
         Err(format!("the bot didn't report in within {} s; {} says why", self.within.as_secs(), self.describe_log()))
     }
 
-    fn wait_until(&self, within: Duration, is_so: impl Fn() -> bool) -> bool {
+    fn wait_until(&self, within: Duration, condition: impl Fn() -> bool) -> bool {
         let begun = Instant::now();
-        while !is_so() {
+        while !condition() {
             if begun.elapsed() >= within {
                 return false;
             }
@@ -178,7 +179,7 @@ impl<'a> Trial<'a> {
                 ));
                 Ok(ExitCode::from(EXIT_CONFIG))
             }
-            Some(1) if tells_of_a_cycle(&ran.stdout) => {
+            Some(1) if reports_cycle(&ran.stdout) => {
                 complain(&format!("  ✓ a wake ran, but its work has to wait:\n{said}"));
                 Ok(ExitCode::SUCCESS)
             }
@@ -190,7 +191,7 @@ impl<'a> Trial<'a> {
         let is_started = match self.starter {
             Starter::Systemd => run_systemctl(&["is-active", "--quiet", "reveille-wake.timer"]),
             Starter::Launchd => {
-                super::says_yes(&["launchctl", "print", &format!("gui/{}/org.reveille.wake", user_id())])
+                super::succeeds(&["launchctl", "print", &format!("gui/{}/org.reveille.wake", user_id())])
             }
             Starter::Cron => process::is_running("cron") || process::is_running("crond"),
         };
@@ -205,11 +206,14 @@ impl<'a> Trial<'a> {
     }
 
     /// Switches back to the previous build and starts its bot. Returns the report for the person.
-    pub(super) fn take_back(mut self, versions: &Versions, before: &str) -> String {
+    pub(super) fn roll_back(mut self, versions: &Versions, before: &str) -> String {
         // fault: build-isnt-called-again
         let back = InstallStep::Link { path: versions.current_link(), to: versions.build_dir(before) };
         if let Err(error) = perform_step(&back) {
-            return format!("The previous programs couldn't be restored: {error}. Run {} install.", way_back(versions));
+            return format!(
+                "The previous programs couldn't be restored: {error}. Run {} install.",
+                previous_wake_path(versions)
+            );
         }
         let kept = "Nothing stored or sent is lost: they continue with the database as it is.";
         if !self.to.with_bot {
@@ -224,7 +228,7 @@ impl<'a> Trial<'a> {
         };
         let runs = restarted.and_then(|()| {
             let why = || format!("it didn't report in; {} says why", self.describe_log());
-            self.wait_until(BOT_BEGIN, || running_bot(self.config).is_some()).then_some(()).ok_or_else(why)
+            self.wait_until(BOT_START, || running_bot(self.config).is_some()).then_some(()).ok_or_else(why)
         });
         match runs {
             Ok(()) => format!("The previous programs are in use again, and their bot is running. {kept}"),
@@ -258,14 +262,13 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Renders the path by which a person calls the previous build.
-pub(super) fn way_back(versions: &Versions) -> String {
+/// Returns the path of the previous build's `wake`, for a person to type.
+pub(super) fn previous_wake_path(versions: &Versions) -> String {
     versions.previous_link().join("wake").display().to_string()
 }
 
-/// Returns `true` if the report is of a wake with a cycle. Then the build works, and only the model or the budget is
-/// lacking.
-fn tells_of_a_cycle(report: &[u8]) -> bool {
+/// Returns `true` if the report is of a wake with a cycle. Then the build works, and only a model or a budget is missing.
+fn reports_cycle(report: &[u8]) -> bool {
     serde_json::from_slice::<serde_json::Value>(report)
         .is_ok_and(|report| report.get("cycle_id").is_some_and(serde_json::Value::is_string))
 }

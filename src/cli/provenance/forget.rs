@@ -16,7 +16,9 @@ use reveille_config::Config;
 use reveille_git::{HoldingCommits, Repo};
 use reveille_memory::forgetting::SoughtWords;
 
-use super::{MAX_SHOWN_CHARS, open_database, open_memory, report_refusal, told_commit, too_short, with_hand};
+use super::{
+    MAX_SHOWN_CHARS, open_database, open_memory, report_commit, report_refusal, too_short, with_person_session,
+};
 use crate::{
     cli::{EXIT_FAILED, complain, print},
     setup::install::DATABASE_COPY,
@@ -62,7 +64,8 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
     if plan.is_empty() {
         // An interrupted run may have left the words in the index or in free pages.
         let has_database = !arguments.dry_run && open_database(config).is_some();
-        if has_database && let Err(error) = with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
+        if has_database && let Err(error) = with_person_session(config, |hand| forget::carry_out(hand, &sought, &plan))
+        {
             return report_refusal(&error);
         }
         complain("Nothing that is searched holds these words.");
@@ -88,7 +91,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
             return ExitCode::from(EXIT_FAILED);
         }
     }
-    match with_hand(config, |hand| forget::carry_out(hand, &sought, &plan)) {
+    match with_person_session(config, |hand| forget::carry_out(hand, &sought, &plan)) {
         Ok((made, is_rewritten)) => {
             complain("It is removed from everything that is searched.");
             if !is_rewritten {
@@ -100,7 +103,7 @@ pub(in crate::cli) fn forget(config: &Config, arguments: &ForgetArguments) -> Ex
             if let Some(made) = made {
                 let id: String = made.commit.to_string().chars().take(8).collect();
                 complain(&format!("The memory's lines were removed in commit {id}, which is yours."));
-                told_commit(&made);
+                report_commit(&made);
             }
             let logs = reveille_base::words::quote_for_shell(&config.logs_dir());
             complain(&format!(
@@ -154,7 +157,7 @@ fn purge_history(config: &Config, repo: &Repo, sought: &SoughtWords, consent: Pu
     }
     let (clock, redactor) = (config.clock(), crate::cli::build_redactor(config));
     let tools = PersonSessionTools { config, clock: clock.as_ref(), redactor: &redactor };
-    match with_hand(config, |hand| purge::purge_history(hand, tools, sought)) {
+    match with_person_session(config, |hand| purge::purge_history(hand, tools, sought)) {
         Ok(PurgedHistory { commits: 0, .. }) => {
             complain("Git's history doesn't hold these words any more.");
             ExitCode::SUCCESS

@@ -316,6 +316,6 @@ fn read_me(now: DateTime<Utc>, unread: &[String]) -> String {
 }
 
 /// Returns the default name of a bundle, for the current directory.
-pub fn dated_name(now: DateTime<Utc>) -> PathBuf {
+pub fn build_dated_name(now: DateTime<Utc>) -> PathBuf {
     PathBuf::from(format!("reveille-{}.zip", now.format("%Y%m%dT%H%M%SZ")))
 }

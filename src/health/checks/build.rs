@@ -14,8 +14,8 @@ use crate::{
     setup::install::Versions,
 };
 
-/// Maximum duration of an installation besides a wake's own time: ten minutes for a first wake, and some for the bots.
-const TRIAL_LASTS: TimeDelta = TimeDelta::minutes(15);
+/// Maximum duration of an installation without a wake's own time limit: ten minutes for a first wake, and five for the bots.
+const MAX_TRIAL: TimeDelta = TimeDelta::minutes(15);
 
 struct Facts {
     on_trial: Option<TrialFacts>,
@@ -25,29 +25,29 @@ struct Facts {
 struct TrialFacts {
     name: String,
     /// How long it has been in use.
-    lasts: TimeDelta,
+    age: TimeDelta,
     /// The path of the previous build.
     before: Option<PathBuf>,
 }
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
     let own = process::own_program().map_err(Trouble::io("looking for", Path::new("this program")))?;
-    let wake_lasts = TimeDelta::from_std(scene.config.wake_timeout).unwrap_or_default();
-    Ok(judge_facts(&read_facts(&own, scene.now), TRIAL_LASTS + wake_lasts))
+    let wake_limit = TimeDelta::from_std(scene.config.wake_timeout).unwrap_or_default();
+    Ok(judge_facts(&read_facts(&own, scene.now), MAX_TRIAL + wake_limit))
 }
 
 fn read_facts(own: &Path, now: DateTime<Utc>) -> Facts {
     let on_trial = own.parent().and_then(Versions::for_programs).and_then(|versions| {
-        let lasts = versions.find_switch_time().map_or(TimeDelta::MAX, |since| now - DateTime::<Utc>::from(since));
+        let age = versions.find_switch_time().map_or(TimeDelta::MAX, |since| now - DateTime::<Utc>::from(since));
         let before = versions.previous_build().map(|before| versions.build_dir(&before));
-        Some(TrialFacts { name: versions.find_trial_build()?, lasts, before })
+        Some(TrialFacts { name: versions.find_trial_build()?, age, before })
     });
     Facts { on_trial }
 }
 
-fn judge_facts(facts: &Facts, trial_lasts: TimeDelta) -> Finding {
+fn judge_facts(facts: &Facts, max_trial: TimeDelta) -> Finding {
     match &facts.on_trial {
-        Some(TrialFacts { name, lasts, before }) if *lasts > trial_lasts => {
+        Some(TrialFacts { name, age, before }) if *age > max_trial => {
             let back = before.as_ref().map_or_else(String::new, |before| {
                 format!("; or return to the previous build: {} install", before.join("wake").display())
             });
@@ -66,12 +66,12 @@ mod tests {
     use crate::health::Status;
 
     #[test]
-    fn a_trial_that_nobody_waits_for_any_more_is_named_with_both_ways_out() {
+    fn an_abandoned_trial_is_reported_with_both_remedies() {
         let on_trial = |minutes, before: Option<&str>| {
-            let lasts = TimeDelta::minutes(minutes);
-            Facts { on_trial: Some(TrialFacts { name: "1.2".to_owned(), lasts, before: before.map(PathBuf::from) }) }
+            let age = TimeDelta::minutes(minutes);
+            Facts { on_trial: Some(TrialFacts { name: "1.2".to_owned(), age, before: before.map(PathBuf::from) }) }
         };
-        let judge = |facts| judge_facts(&facts, TRIAL_LASTS);
+        let judge = |facts| judge_facts(&facts, MAX_TRIAL);
         assert_eq!(judge(Facts { on_trial: None }).status, Status::Ok);
         assert_eq!(judge(on_trial(5, Some("/v/1.1"))).status, Status::Ok, "it is under way");
         let left = judge(on_trial(16, Some("/v/1.1")));

@@ -14,7 +14,7 @@ const FIRST_YEAR: i32 = 2026;
 const TOLERANCE: TimeDelta = TimeDelta::minutes(5);
 
 pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
-    // Without a database only the year can be judged.
+    // Without a database, only the year can be checked.
     let last = match scene.store() {
         Ok(Some(store)) => store.cycles().last_cycle()?,
         _ => None,

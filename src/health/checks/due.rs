@@ -75,7 +75,7 @@ mod tests {
     use reveille_store::NewReminder;
 
     #[test]
-    fn what_is_late_is_told_and_what_has_a_moment_yet_is_not() {
+    fn overdue_work_is_reported_and_recently_due_work_is_not() {
         let at = |text| parse_time(text).unwrap();
         let now = at("2026-11-21T12:00:00Z");
         let reminder = |next_at| Reminder {

@@ -19,8 +19,8 @@ use crate::health::{
     words::{format_duration, format_relative_time},
 };
 
-/// A wake writes its line a moment after taking the lock, so the check looks up to this often, with this pause between.
-const LOOKS: u32 = 4;
+/// The maximum number of reads, and the pause between them. A wake writes its line a moment after taking the lock.
+const READS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(50);
 /// Maximum bytes to read from the lock file.
 const MAX_LINE_BYTES: u64 = 4096;
@@ -48,7 +48,7 @@ impl LockFacts {
     /// Reads the facts. Testing the flock takes a shared lock for an instant.
     pub(in crate::health) fn read(path: &Path, row: Option<&store::LeaseHolder>) -> Self {
         let mut facts = Self::default();
-        for look in 0..LOOKS {
+        for attempt in 0..READS {
             let line = read_line(path);
             let holder: Option<Holder> = serde_json::from_str(&line).ok();
             facts = Self {
@@ -63,7 +63,7 @@ impl LockFacts {
             if !facts.is_held || facts.is_alive {
                 return facts;
             }
-            if look + 1 < LOOKS {
+            if attempt + 1 < READS {
                 thread::sleep(PAUSE);
             }
         }

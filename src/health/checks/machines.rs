@@ -1,4 +1,4 @@
-//! `machines`: checks that taking turns with other machines works, from the last known state without asking anyone.
+//! `machines`: checks that machines take turns, by the last known state and without contacting anyone.
 
 use chrono::{DateTime, Utc};
 
@@ -43,7 +43,7 @@ fn read_facts(config: &Config, upkeep: Upkeep) -> Facts {
 }
 
 /// Describes the machine on duty. `None` if this machine is alone.
-pub(in crate::health) fn who_works(config: &Config, now: DateTime<Utc>) -> Option<String> {
+pub(in crate::health) fn describe_duty(config: &Config, now: DateTime<Utc>) -> Option<String> {
     config.lease.is_shared().then(|| describe_machines(&read_facts(config, Upkeep::default()), now))
 }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_who_works_and_warns_where_nobody_can_be_asked() {
+    fn the_machine_on_duty_is_named_and_an_unreachable_lease_is_a_warning() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let mut facts = Facts {
             bot: seen("desk", false, true),

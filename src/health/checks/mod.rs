@@ -35,7 +35,7 @@ use super::{
 };
 
 type Look = fn(&Scene<'_>) -> Result<Finding, Trouble>;
-/// Repairs, and describes the actions in sentences. The list is empty if nothing was broken any more.
+/// Repairs, and describes the actions in sentences. The list is empty if nothing needed repair any longer.
 type Repair = fn(&mut RepairTools<'_>) -> Result<Vec<String>, Trouble>;
 
 pub(super) struct Check {

@@ -27,7 +27,7 @@ enum Fate {
     InDoubt,
     /// It was tried and has to wait, or was left untried for long.
     Late,
-    /// It will not be tried any more.
+    /// It won't be tried again.
     Lost,
 }
 
@@ -112,7 +112,7 @@ fn judge_parts(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
                 "check the chat; if the message isn't there, ask again",
             )),
             Fate::Lost => Some(Finding::warn(
-                format!("{to}{age} was rejected for good{why}"),
+                format!("{to}{age} was rejected by Telegram{why}"),
                 "check that the chat still exists and hasn't blocked the bot; then ask again",
             )),
         });

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_resumed_stays_and_what_is_over_goes() {
+    fn plans_of_resumable_cycles_stay_and_finished_ones_are_removed() {
         use CycleState::{Abandoned, Done, Failed, Parked, Running, Waiting};
         for state in [Running, Waiting] {
             let finding = judge_plans(&[plan(Some(state))], false);

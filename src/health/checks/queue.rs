@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(judged(&vec![fresh.clone(); MAX_DEPTH], true).status, Status::Ok);
         assert_eq!(judged(&vec![fresh; MAX_DEPTH + 1], true).status, Status::Warn);
         assert_eq!(judged(std::slice::from_ref(&old), true).status, Status::Warn);
-        // Nobody could answer it now: another check says so.
+        // No model could answer it now, which another check reports.
         assert_eq!(judged(&[old], false).status, Status::Ok);
         let finding = judged(&[held], true);
         assert_eq!(
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((finding.status, finding.detail.as_str()), (Status::Ok, "empty; 1 waiting for files"));
     }
     #[test]
-    fn what_was_given_up_is_told_until_a_person_decides() {
+    fn abandoned_messages_are_reported_until_a_person_decides() {
         assert_eq!(judge_given_up(&[]), None);
         let dead: Vec<Incoming> = (1..=7).map(|id| Incoming { id, ..message("2026-11-21T11:30:00Z", None) }).collect();
         let finding = judge_given_up(&dead).unwrap();

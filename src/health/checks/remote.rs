@@ -1,5 +1,5 @@
-//! `remote`: reports the distance to the remote, and failed fetches and pushes. It doesn't ask the remote, since wakes
-//! do that with their back-off.
+//! `remote`: reports how far the memory and the remote differ, and failed fetches and pushes. It doesn't contact the
+//! remote, since wakes do that with their back-off.
 
 use chrono::{DateTime, Utc};
 
@@ -13,7 +13,7 @@ use crate::health::{
 
 struct Facts {
     /// Number of commits that the remote lacks, and that this machine lacks. `None` before the first fetch or push.
-    apart: Option<(usize, usize)>,
+    difference: Option<(usize, usize)>,
     /// `true` if the memory was begun without the remote and isn't joined yet.
     is_unjoined: bool,
     push: Upkeep,
@@ -28,7 +28,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
         return Ok(Finding::ok("none: the memory is on this machine only"));
     }
     let facts = Facts {
-        apart: repo.count_ahead_behind()?,
+        difference: repo.count_ahead_behind()?,
         is_unjoined: repo.remote().is_unjoined(),
         push: store.maintenance().read_upkeep(UpkeepKind::Push)?,
         fetch: store.maintenance().read_upkeep(UpkeepKind::Fetch)?,
@@ -37,7 +37,7 @@ pub(super) fn check(scene: &Scene<'_>) -> Result<Finding, Trouble> {
 }
 
 fn judge_facts(facts: &Facts, now: DateTime<Utc>) -> Finding {
-    let sum = match facts.apart {
+    let sum = match facts.difference {
         _ if facts.is_unjoined => {
             "not joined yet: the memory was started without it, and will be joined once the remote answers".to_owned()
         }
@@ -61,7 +61,7 @@ fn judge_facts(facts: &Facts, now: DateTime<Utc>) -> Finding {
     )
 }
 
-/// Describes a failure, such as `push failed 3 times: no network; tried again in 2 min`.
+/// Describes a failure, such as `push failed 3 times: no network; retry due in 2 min`.
 pub(super) fn describe_failure(name: &str, upkeep: &Upkeep, now: DateTime<Utc>) -> String {
     let times = match upkeep.failures {
         1 => "once".to_owned(),
@@ -82,10 +82,10 @@ mod tests {
     use reveille_base::clock::parse_time;
 
     #[test]
-    fn being_apart_is_normal_and_failing_is_told() {
+    fn a_difference_is_normal_and_a_failure_is_reported() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let mut facts =
-            Facts { apart: Some((2, 1)), is_unjoined: false, push: Upkeep::default(), fetch: Upkeep::default() };
+            Facts { difference: Some((2, 1)), is_unjoined: false, push: Upkeep::default(), fetch: Upkeep::default() };
         let finding = judge_facts(&facts, now);
         assert_eq!(
             (finding.status, finding.detail.as_str()),

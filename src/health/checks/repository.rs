@@ -102,8 +102,9 @@ fn judge_unopened(error: &RepoError, ailment: Option<&Ailment>, place: &str) -> 
         (_, Some(ailment)) => format!("cd '{place}' && {}; then wake --once", ailment.repair_command()),
         (_, None) => format!("see what git reports: git -C '{place}' status; git -C '{place}' fsck"),
     };
-    let ails = ailment.map(|ailment| format!(" ({ailment} can't be read)")).unwrap_or_default();
-    let finding = Finding::critical(format!("the memory can't be opened, so every wake fails: {error}{ails}"), fix);
+    let unreadable = ailment.map(|ailment| format!(" ({ailment} can't be read)")).unwrap_or_default();
+    let finding =
+        Finding::critical(format!("the memory can't be opened, so every wake fails: {error}{unreadable}"), fix);
     match (error, ailment) {
         (RepoError::AnothersRepository { .. }, _) => {
             let trust = format!("git config --global --add safe.directory {}", quote_for_shell(Path::new(place)));
@@ -235,16 +236,16 @@ mod tests {
     }
 
     #[test]
-    fn housekeeping_that_does_not_get_done_is_told() {
+    fn failing_housekeeping_is_reported() {
         let stock = Stock { loose: TOO_MANY * MAX_LOOSE + 1, packs: 3 };
         let finding = judge_facts(&Facts { stock, untidy: Some("git repack failed".to_owned()), ..facts() }, false);
         assert_eq!((finding.status, finding.fix.as_deref()), (Status::Warn, Some("git gc")));
         assert!(finding.detail.contains("git repack failed"), "{}", finding.detail);
     }
 
-    /// A new report is one line: why it can't be opened, what of it can't be read, and the command that mends it.
+    /// The report says why the memory can't be opened, which part is unreadable, and which command repairs it.
     #[test]
-    fn a_memory_that_cant_be_opened_names_what_mends_it() {
+    fn an_unreadable_memory_comes_with_its_repair_command() {
         let form = UnreadableForm { setting: "extensions.x=y".to_owned(), way_out: "git mend".to_owned() };
         let path = std::path::PathBuf::from("/w/brain");
         for (error, ailment, fix) in [
@@ -261,21 +262,21 @@ mod tests {
     }
 
     #[test]
-    fn a_persons_files_are_named_and_no_warning() {
+    fn a_persons_own_files_are_named_without_a_warning() {
         let finding = judge_facts(&facts(), false);
         assert_eq!(finding.status, Status::Ok);
         assert!(finding.detail.contains("photo.jpg"));
     }
 
     #[test]
-    fn what_was_kept_for_a_person_is_named() {
+    fn files_kept_for_a_person_are_named() {
         let finding = judge_facts(&Facts { kept: vec![".git/reveille/kept-12".to_owned()], ..facts() }, false);
         assert_eq!((finding.status, finding.repair), (Status::Warn, None));
         assert!(finding.detail.contains("kept-12"), "{}", finding.detail);
     }
 
     #[test]
-    fn what_keeps_wakes_from_committing_is_told_with_the_way_out() {
+    fn each_obstacle_to_a_commit_comes_with_its_remedy() {
         for condition in [Condition::Detached, Condition::OtherBranch("x".to_owned()), Condition::InProgress("rebase")]
         {
             let finding = judge_facts(&Facts { condition, ..facts() }, false);

@@ -234,23 +234,23 @@ mod tests {
     use crate::health::Status;
     use reveille_base::{clock::parse_time, types::ChatRef};
 
-    /// What was spent today and this month, and may be, on 21 November.
+    /// The spending and the limits of today and this month, on 21 November.
     fn of(of_day: (f64, f64), of_month: (f64, Option<f64>)) -> Budget {
         let now = parse_time("2026-11-21T14:00:00Z").unwrap();
         Budget::from_spending((now, "Europe/Berlin".parse().unwrap()), of_day, of_month)
     }
 
     #[test]
-    fn the_bot_needs_a_token_and_somebody_to_listen_to() {
+    fn the_bot_needs_a_token_and_an_allowed_chat() {
         assert_eq!(judge_token(true, 2).status, Status::Ok);
         assert!(judge_token(true, 0).fix.unwrap().contains("ALLOWED_CHAT_IDS"));
         assert!(judge_token(false, 2).fix.unwrap().contains("TELEGRAM_BOT_TOKEN"));
-        // Who never set Telegram up lacks nothing.
+        // A person who never set up Telegram needs neither.
         assert_eq!(judge_token(false, 0).status, Status::Ok);
     }
 
     #[test]
-    fn what_others_say_counts_and_that_they_can_not_be_asked_does_not() {
+    fn a_servers_answer_counts_and_a_missing_answer_is_no_problem() {
         let judged = |reached| judge_bot(&reached);
         assert_eq!(
             judged(TelegramAnswer::Fine { username: "rev".to_owned() }),

@@ -1,6 +1,6 @@
-//! `timers` and `path`: checks that something starts wakes, runs, and finds its programs, and that those find git and
-//! the model's command. cron and its like don't know the environment of a person's terminal, so failures there are
-//! silent.
+//! `timers` and `path`: checks that something starts wakes and is running, that its programs exist, and that those find
+//! git and the model's command. cron, systemd and launchd don't have the environment of a person's terminal, so failures
+//! there are silent.
 
 use std::path::{Path, PathBuf};
 
@@ -20,11 +20,11 @@ use crate::{
         scene::Scene,
         words::{format_list, format_relative_time},
     },
-    setup::install::{FoundStarter, Starter, found_starters},
+    setup::install::{FoundStarter, Starter, list_starters},
 };
 
 /// Time limit for a system program's answer.
-const ASKED: std::time::Duration = std::time::Duration::from_secs(3);
+const ANSWER_LIMIT: std::time::Duration = std::time::Duration::from_secs(3);
 const GIT: &str = "git";
 
 /// The starters on this machine.
@@ -34,8 +34,9 @@ struct Facts {
     missing: Vec<PathBuf>,
     /// Starters that aren't running, with the command to start them.
     idle: Vec<(&'static str, String)>,
+    /// The time of the last wake that a timer started.
     looked_at: Option<DateTime<Utc>>,
-    /// `true` if the last look is recent.
+    /// `true` if that was recently.
     is_recent: bool,
     /// Programs that start wakes while they run.
     running: Vec<Starting>,
@@ -61,13 +62,13 @@ fn find_starters(config: &Config) -> Vec<FoundStarter> {
     // A line may belong to another workspace.
     let ours = format!("WORKSPACE_DIR={}", quote_for_shell(&config.workspace_dir));
     let is_ours = |line: &&str| !line.contains("WORKSPACE_DIR=") || line.contains(&ours);
-    found_starters(home, Some(&crontab.lines().filter(is_ours).collect::<Vec<_>>().join("\n")))
+    list_starters(home, Some(&crontab.lines().filter(is_ours).collect::<Vec<_>>().join("\n")))
 }
 
 /// Returns the output of a system program. `None` if it can't be asked.
 fn read_output(words: &[&str]) -> Option<String> {
     let (program, args) = words.split_first()?;
-    let output = process::run(&Spec::new(*program).args(args).timeout(ASKED)).ok()?;
+    let output = process::run(&Spec::new(*program).args(args).timeout(ANSWER_LIMIT)).ok()?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -86,7 +87,7 @@ fn list_idle(found: &[FoundStarter], has_token: bool) -> Vec<(&'static str, Stri
     let user = rustix::process::getuid().as_raw();
     if has(Starter::Launchd, "wake") && cfg!(target_os = "macos") {
         let label = format!("gui/{user}/org.reveille.wake");
-        let asked = process::run(&Spec::new("launchctl").args(["print", &label]).timeout(ASKED));
+        let asked = process::run(&Spec::new("launchctl").args(["print", &label]).timeout(ANSWER_LIMIT));
         if asked.is_ok_and(|output| !output.status.success()) {
             let plist = "~/Library/LaunchAgents/org.reveille.wake.plist";
             idle.push(("org.reveille.wake", format!("launchctl bootstrap gui/{user} {plist}")));
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_keeps_it_from_waking_is_told_with_its_command() {
+    fn each_reason_for_missing_wakes_comes_with_its_command() {
         let now = parse_time("2026-11-21T12:00:00Z").unwrap();
         let judged = |change: &dyn Fn(&mut Facts)| {
             let mut facts = Facts {
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_timer_does_not_find_is_named_and_git_is_needed_everywhere() {
+    fn programs_that_a_timer_cannot_find_are_named_and_git_is_always_required() {
         let (git, claude) = (Path::new("git"), Path::new("claude"));
         assert_eq!(judge_path(&[git], &[]).status, Status::Critical);
         assert_eq!(judge_path(&[], &[]).status, Status::Ok);

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_critical_and_what_is_not_there_is_not() {
+    fn an_unusable_workspace_is_critical_and_a_missing_one_is_not() {
         let mut missing = facts(0o700);
         missing.dir = None;
         assert_eq!(judge_facts(&missing).status, Status::Warn);

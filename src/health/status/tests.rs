@@ -66,7 +66,7 @@ fn before_the_first_wake() {
 }
 
 #[test]
-fn what_is_not_delivered_is_listed_and_the_rest_counted() {
+fn some_undelivered_messages_are_listed_and_the_rest_counted() {
     let message = |id: i64, state, is_repeat| Undelivered {
         id,
         chat: ChatRef::from_telegram(7),

@@ -348,7 +348,7 @@ impl StoryView<'_> {
             div .card {
                 p .meta {
                     (tell::describe_kind(text)) " "
-                    @if text.chat.is_terminal() { "on this machine" } @else { "to chat " (text.chat) }
+                    @if text.chat.is_terminal() { "at the terminal" } @else { "to chat " (text.chat) }
                     ", "
                     @match (text.is_taken_back, text.sent_at) {
                         (true, None) => "withdrawn before it was sent",

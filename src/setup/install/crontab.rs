@@ -1,5 +1,5 @@
-//! Edits the person's crontab. Each of our lines ends in a marker, which is a comment to the shell, so that it is found wherever a person
-//! has moved it. All other bytes stay.
+//! Edits the person's crontab. Each of our lines ends with a marker, a shell comment, so we recognise the line even if the person has moved
+//! it. All other bytes stay.
 
 use std::path::Path;
 

@@ -28,7 +28,7 @@ pub struct FoundStarter {
 const NAMES: [&str; 3] = ["wake", "bot", "health"];
 
 /// Finds all entries. `crontab` is the person's, if any.
-pub fn found_starters(home: &Path, crontab: Option<&str>) -> Vec<FoundStarter> {
+pub fn list_starters(home: &Path, crontab: Option<&str>) -> Vec<FoundStarter> {
     let of_systemd = NAMES.iter().filter_map(|name| {
         let text = fs::read_to_string(home.join(format!(".config/systemd/user/reveille-{name}.service"))).ok()?;
         parse_systemd_unit(name, &text, home)
@@ -65,7 +65,7 @@ fn parse_launchd_agent(name: &str, text: &str) -> Option<FoundStarter> {
     Some(FoundStarter { starter: Starter::Launchd, name: name.to_owned(), program: program.into(), path })
 }
 
-/// Lists the lines in which a person starts a wake.
+/// Lists the lines with which a person starts a wake.
 fn list_persons_lines(crontab: &str) -> impl Iterator<Item = &str> {
     let starts_wake =
         |line: &&str| !line.trim_start().starts_with('#') && line.contains("/wake") && line.contains(" --once");
@@ -129,8 +129,8 @@ mod tests {
         };
         let crontab = add_our_lines("0 4 * * * /usr/bin/backup\n", &to);
         let by_hand = "*/5 * * * * WORKSPACE_DIR='/a b' /opt/wake --once\n# /opt/wake --once\n";
-        assert_eq!(found_starters(&home, Some(by_hand)).len(), 1);
-        let found = found_starters(&home, Some(&crontab));
+        assert_eq!(list_starters(&home, Some(by_hand)).len(), 1);
+        let found = list_starters(&home, Some(&crontab));
         let names: Vec<&str> = found.iter().map(|found| found.name.as_str()).collect();
         assert_eq!(names, ["wake", "health", "bot"]);
         assert!(found.iter().all(|found| found.starter == Starter::Cron && found.program == to.bin.join(&found.name)));
@@ -141,13 +141,13 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let found = found_starters(&home, None);
+        let found = list_starters(&home, None);
         assert_eq!(found.len(), 6, "{found:?}");
         for found in &found {
             assert_eq!(found.program, to.bin.join(&found.name), "{found:?}");
             let local = home.join(".local/bin").display().to_string();
             assert!(found.path.as_ref().unwrap().contains(&local), "{found:?}");
         }
-        assert!(found_starters(Path::new("/nobody"), None).is_empty());
+        assert!(list_starters(Path::new("/nobody"), None).is_empty());
     }
 }

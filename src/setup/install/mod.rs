@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 pub use self::{
     crontab::{add_our_lines, bot_command, remove_our_lines},
-    found::{FoundStarter, found_starters},
+    found::{FoundStarter, list_starters},
     perform::{InstallError, perform_step},
-    plan::{InstallStep, Starter, called_build, install_steps, installed_programs, restart_step, uninstall_steps},
+    plan::{InstallStep, Starter, find_linked_build, install_steps, installed_programs, restart_step, uninstall_steps},
     units::{LaunchdAgent, launchd_agents, systemd_units},
     versions::Versions,
 };

@@ -100,8 +100,8 @@ fn has_own_programs(to: &Installation) -> bool {
     PROGRAMS.iter().all(|name| ours.contains(*name) && is_own(name))
 }
 
-/// Returns the build called from `bin`. `None` if the programs there aren't links, regardless of the current link.
-pub fn called_build(to: &Installation) -> Option<String> {
+/// Finds the build to which the links in `bin` lead. `None` if the programs there are files, whatever the current link.
+pub fn find_linked_build(to: &Installation) -> Option<String> {
     Versions::for_installation(to).current_build().filter(|_| !has_own_programs(to))
 }
 
@@ -152,7 +152,7 @@ fn plan_programs(to: &Installation, from: &Path, steps: &mut Vec<InstallStep>) -
     let new = versions.compute_name(from).map_err(|error| format!("{}: {error}", from.display()))?;
     let link = |path: PathBuf, to: PathBuf| InstallStep::Link { path, to };
     let copy = |from: &Path, to: &Path, name: &str| InstallStep::Program { from: from.join(name), to: to.join(name) };
-    let mut present = called_build(to);
+    let mut present = find_linked_build(to);
     if present.is_none() && has_own_programs(to) {
         let earlier = versions.build_dir(EARLIER);
         steps.extend(ours.iter().map(|name| copy(&to.bin, &earlier, name)));
@@ -267,11 +267,11 @@ pub fn uninstall_steps(to: &Installation, crontab: Option<&str>, user_id: u32) -
     steps
 }
 
-/// Lists the lines of a text that are missing from the other.
-fn list_changed_lines(how: &str, of: &str, other: &str) -> impl Iterator<Item = String> {
-    let others: BTreeSet<&str> = other.lines().collect();
+/// Lists the lines of `text` that `other` lacks, each after a label.
+fn list_changed_lines(label: &str, text: &str, other: &str) -> impl Iterator<Item = String> {
+    let other_lines: BTreeSet<&str> = other.lines().collect();
     let lines: Vec<String> =
-        of.lines().filter(|line| !others.contains(line)).map(|line| format!("{how}{line}")).collect();
+        text.lines().filter(|line| !other_lines.contains(line)).map(|line| format!("{label}{line}")).collect();
     lines.into_iter()
 }
 

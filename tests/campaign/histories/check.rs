@@ -41,7 +41,7 @@ pub(super) fn always(scene: &Scene) -> Result<(), String> {
 pub(super) fn at_the_end(scene: &Scene) -> Result<(), String> {
     let Scene { look, model, .. } = scene;
     for (row, message) in &model.messages {
-        let is_kept = message.held_for.as_deref() == Some(scene.mind);
+        let is_kept = message.held_for.as_deref() == Some(scene.model_name);
         if !message.is_processed && !is_kept {
             return Err(format!("the message {row} was left lying: {message:?}"));
         }

@@ -50,7 +50,7 @@ pub(super) enum Act {
     /// The clock is set back, in seconds.
     JumpBack(u32),
     /// Another model is configured.
-    SwitchMind,
+    SwitchModel,
 }
 
 /// The emphasis of a history.
@@ -93,6 +93,6 @@ fn act(temper: Temper, random: &mut Rng) -> Act {
         84..85 => Act::Drop,
         85..97 => Act::Pass(*random.choice(&[1, 30, 61, 600, 3_600, 90_000]).unwrap_or(&1)),
         97..99 => Act::JumpBack(random.u32(1..100_000)),
-        _ => Act::SwitchMind,
+        _ => Act::SwitchModel,
     }
 }

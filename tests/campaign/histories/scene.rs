@@ -28,7 +28,7 @@ use super::{
 pub(super) const OWNER: ChatRef = ChatRef::from_telegram(7);
 const CHATS: [ChatRef; 3] = [OWNER, OWNER, ChatRef::from_telegram(8)];
 const BOT_ID: i64 = 99;
-const MINDS: [&str; 2] = ["one mind", "another mind"];
+const MODELS: [&str; 2] = ["one model", "another model"];
 /// Messages between the beginnings of two albums.
 const ALBUM_EVERY: i64 = 12;
 /// Seconds from which a pause counts as sleep, so connections to a shared database are lost.
@@ -54,7 +54,7 @@ pub(super) struct Scene {
     latest: DateTime<Utc>,
     pub(super) model: Model,
     pub(super) outside: Outside,
-    pub(super) mind: &'static str,
+    pub(super) model_name: &'static str,
     pub(super) temper: Temper,
     /// Whether failures are over.
     pub(super) is_calm: bool,
@@ -83,7 +83,7 @@ impl Scene {
             latest: now,
             model: Model::default(),
             outside: Outside::default(),
-            mind: MINDS[0],
+            model_name: MODELS[0],
             temper,
             is_calm: false,
             wake: None,
@@ -121,7 +121,7 @@ impl Scene {
                 }
             }
             Act::JumpBack(seconds) => self.now -= TimeDelta::seconds(i64::from(seconds)),
-            Act::SwitchMind => self.mind = if self.mind == MINDS[0] { MINDS[1] } else { MINDS[0] },
+            Act::SwitchModel => self.model_name = if self.model_name == MODELS[0] { MODELS[1] } else { MODELS[0] },
         }
         check::always(self)
     }

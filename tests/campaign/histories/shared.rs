@@ -42,13 +42,13 @@ impl Server {
     pub(super) fn new_schema(self: &Arc<Self>) -> Result<Schema, String> {
         static SCHEMAS: AtomicU32 = AtomicU32::new(0);
         let name = format!("h{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
-        self.keep(&format!("CREATE ROLE {name} LOGIN; CREATE SCHEMA {name} AUTHORIZATION {name}"))?;
+        self.execute_as_keeper(&format!("CREATE ROLE {name} LOGIN; CREATE SCHEMA {name} AUTHORIZATION {name}"))?;
         // By default a role uses the schema with its own name.
         let url = format!("postgres://{name}@{}", self.place);
         Ok(Schema { server: Arc::clone(self), address: DatabaseAddress::parse(&url, None)?, url, name })
     }
 
-    fn keep(&self, sql: &str) -> Result<(), String> {
+    fn execute_as_keeper(&self, sql: &str) -> Result<(), String> {
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner).batch(sql)
     }
 }
@@ -77,7 +77,8 @@ impl Drop for Schema {
         let name = &self.name;
         // After a failure a transaction may still be open, so the connections are ended first.
         let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'");
-        if let Err(why) = self.server.keep(&format!("{end}; DROP SCHEMA {name} CASCADE; DROP ROLE {name}")) {
+        if let Err(why) = self.server.execute_as_keeper(&format!("{end}; DROP SCHEMA {name} CASCADE; DROP ROLE {name}"))
+        {
             eprintln!("the schema {name} stays until the server ends: {why}");
         }
     }
@@ -93,26 +94,27 @@ impl Session {
     fn connect(url: &str) -> Result<Self, String> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(text)?;
         let (client, connection) =
-            runtime.block_on(tokio_postgres::connect(url, NoTls)).map_err(|error| told(&error))?;
+            runtime.block_on(tokio_postgres::connect(url, NoTls)).map_err(|error| error_text(&error))?;
         drop(runtime.spawn(connection));
         Ok(Self { runtime, client })
     }
 
     /// Runs several statements.
     pub(super) fn batch(&self, sql: &str) -> Result<(), String> {
-        self.runtime.block_on(self.client.batch_execute(sql)).map_err(|error| told(&error))
+        self.runtime.block_on(self.client.batch_execute(sql)).map_err(|error| error_text(&error))
     }
 
     /// Runs a statement with one value.
     pub(super) fn execute(&self, sql: &str, value: &str) -> Result<(), String> {
-        self.runtime.block_on(self.client.execute(sql, &[&value])).map(drop).map_err(|error| told(&error))
+        self.runtime.block_on(self.client.execute(sql, &[&value])).map(drop).map_err(|error| error_text(&error))
     }
 
     /// Returns the rows of a query.
     pub(super) fn rows(&self, sql: &str) -> Result<Vec<Vec<Value>>, String> {
-        let found = self.runtime.block_on(self.client.query_typed(sql, &[])).map_err(|error| told(&error))?;
-        let cells =
-            |row: &Row| (0..row.len()).map(|at| cell(row, at)).collect::<Result<_, _>>().map_err(|error| told(&error));
+        let found = self.runtime.block_on(self.client.query_typed(sql, &[])).map_err(|error| error_text(&error))?;
+        let cells = |row: &Row| {
+            (0..row.len()).map(|at| cell(row, at)).collect::<Result<_, _>>().map_err(|error| error_text(&error))
+        };
         found.iter().map(cells).collect()
     }
 
@@ -144,6 +146,6 @@ fn cell(row: &Row, at: usize) -> Result<Value, tokio_postgres::Error> {
 }
 
 /// The text of an error: the server's message, which the client's own text omits.
-fn told(error: &tokio_postgres::Error) -> String {
+fn error_text(error: &tokio_postgres::Error) -> String {
     error.as_db_error().map_or_else(|| text(error), text)
 }

@@ -96,7 +96,7 @@ pub(super) fn outcome(
             let id = random.i64(1..6);
             vec![Change::EndReminder { id }]
         }
-        "keep" => keep(scene, cycle, state, random),
+        "keep" => hold_messages(scene, cycle, state, random),
         _ => Vec::new(),
     };
     if changes.is_empty() {
@@ -126,7 +126,7 @@ pub(super) fn answer(chat: Option<ChatRef>, text: &str, open: &[i64], outcome: M
     [Change::Send(outgoing(chat, text, OutgoingKind::Reply))].into_iter().chain(done).collect()
 }
 
-/// A notice a chat gets once.
+/// A notice that a chat gets once.
 pub(super) fn notice(chat: ChatRef, text: &str, key: String) -> Change {
     Change::Send(NewOutgoing { key: Some(key), ..NewOutgoing::notice(chat, text.to_owned()) })
 }
@@ -145,7 +145,7 @@ pub(super) fn failed(call: &ToolRequest, why: &str) -> Entry {
     }
 }
 
-/// Another line in one of two files.
+/// Adds a line to one of two files.
 fn note(scene: &Scene, cycle: &str, call: &ToolRequest, random: &mut Rng) -> Change {
     let path = if random.bool() { "memory/a.md" } else { "memory/b.md" };
     let staged = scene.model.cycles.get(cycle).and_then(|cycle| cycle.staged.get(path));
@@ -155,12 +155,12 @@ fn note(scene: &Scene, cycle: &str, call: &ToolRequest, random: &mut Rng) -> Cha
 }
 
 /// Holds some of the open messages for another model.
-fn keep(scene: &Scene, cycle: &NewCycle, state: &Cycle, random: &mut Rng) -> Vec<Change> {
+fn hold_messages(scene: &Scene, cycle: &NewCycle, state: &Cycle, random: &mut Rng) -> Vec<Change> {
     let count = random.usize(0..=state.open.len());
     let messages: Vec<i64> = state.open.iter().take(count).copied().collect();
     let (Some(chat), Some(first)) = (cycle.chat, messages.first()) else { return Vec::new() };
     let notice = notice(chat, &format!("I keep message {first}."), format!("kept/{first}"));
-    vec![notice, Change::Hold { messages, model: scene.mind.to_owned() }]
+    vec![notice, Change::Hold { messages, model: scene.model_name.to_owned() }]
 }
 
 /// A text of one part or of several.

@@ -140,16 +140,16 @@ impl Wake {
             return Ok(At::Releasing);
         }
         let store = &scene.store;
-        let breaker = store.maintenance().find_breaker(scene.mind).map_err(text)?;
+        let breaker = store.maintenance().find_breaker(scene.model_name).map_err(text)?;
         let may_try = breaker.is_none_or(|breaker| breaker.may_try(scene.now));
-        let mind = ModelState::for_model(scene.mind);
-        let mind = if may_try { mind } else { mind.out_of_reach() };
+        let model_state = ModelState::for_model(scene.model_name);
+        let model_state = if may_try { model_state } else { model_state.out_of_reach() };
         let observed = Situation {
             messages: store.inbox().list_queued_messages().map_err(text)?,
             open_cycles: store.cycles().open_cycles().map_err(text)?,
             reminders: store.reminders().list_reminders().map_err(text)?,
             tells_left: 3,
-            ..Situation::new_quiet(scene.now, Tz::UTC, OWNER, mind)
+            ..Situation::new_quiet(scene.now, Tz::UTC, OWNER, model_state)
         };
         let (reasons, reminders) = (orient::list_due_reasons(&observed), &observed.reminders);
         match orient::choose(reasons, &observed.model, OWNER) {
@@ -165,7 +165,7 @@ impl Wake {
     }
 
     fn open(&self, scene: &mut Scene, reasons: &[Reason]) -> Result<At, String> {
-        let cycle = scene.new_cycle(scene.mind, reasons);
+        let cycle = scene.new_cycle(scene.model_name, reasons);
         let messages: Vec<i64> = reasons.iter().flat_map(Reason::messages).copied().collect();
         let opening = said(format!("{:?}", cycle.reasons), messages);
         let entries = std::slice::from_ref(&opening);
@@ -184,7 +184,7 @@ impl Wake {
         let journal = scene.store.journal().read_journal(&id).map_err(text)?;
         let state = Cycle::replay(row.cycle.system.clone(), row.cycle.tools.clone(), &journal);
         let cut = CutOff { is_committed: scene.outside.committed.contains(&id), has_crashed };
-        match decide_resumption(&row, &journal, scene.mind, cut) {
+        match decide_resumption(&row, &journal, scene.model_name, cut) {
             Uptake::Conclude => {
                 Ok(At::Ending(Ended { id, state: CycleState::Done, handled: state.handles, failed: Vec::new() }))
             }
@@ -445,10 +445,11 @@ fn round(scene: &Scene, reminder: &Reminder) -> Result<Round, String> {
 
 /// New messages for a cycle's chat since its beginning.
 fn joining(scene: &Scene, live: &Live) -> Result<Vec<i64>, String> {
-    let mind = ModelState::for_model(scene.mind);
+    let model_state = ModelState::for_model(scene.model_name);
     let queued = scene.store.inbox().list_queued_messages().map_err(text)?;
     let open = scene.store.cycles().open_cycles().map_err(text)?;
-    let new = orient::list_new_messages(&queued, &live.cycle, None, &live.state.messages, &open, &mind, scene.now);
+    let new =
+        orient::list_new_messages(&queued, &live.cycle, None, &live.state.messages, &open, &model_state, scene.now);
     Ok(new.iter().map(|message| message.id).collect())
 }
 

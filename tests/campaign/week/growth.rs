@@ -53,7 +53,7 @@ impl Life<'_> {
         let bot_files = open_files(bot.pid).map_err(|error| error.to_string())?;
         self.close()?;
         // The evening's leftovers are pushed first.
-        let looks: Vec<_> = (0..LOOKS).map(|_| self.look().json()).collect();
+        let looks: Vec<_> = (0..LOOKS).map(|_| self.run_cron_wake().json()).collect();
         if looks.last().is_none_or(|look| look["outcome"] != "idle") {
             return Err(format!("something is due in the evening: {looks:#?}"));
         }

@@ -177,7 +177,7 @@ impl<'a> Life<'a> {
     }
 
     /// Runs one wake, as cron would.
-    pub(super) fn look(&self) -> ProgramOutput {
+    pub(super) fn run_cron_wake(&self) -> ProgramOutput {
         self.env.run(self.wake(), &["--once", "--no-console", "--reason", "cron", "--json"])
     }
 
@@ -191,7 +191,7 @@ impl<'a> Life<'a> {
         let until = day * DAY_MIN + until_min;
         while self.minute + self.every_min < until {
             self.at(day, self.minute - day * DAY_MIN + self.every_min);
-            let ran = self.look();
+            let ran = self.run_cron_wake();
             if ran.code != 0 {
                 return Err(format!("a wake at {} failed: {ran:#?}", self.now()));
             }
@@ -199,7 +199,7 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// Plays the rest of a day, with the laptop open once more.
+    /// Plays the rest of a day, during which the laptop is opened once more.
     pub(super) fn evening(&mut self) -> Result<(), String> {
         self.pass(EVENING_MIN)?;
         self.at(self.minute / DAY_MIN, EVENING_MIN);
@@ -252,7 +252,7 @@ impl<'a> Life<'a> {
     }
 
     /// Sets the next voice note's words.
-    pub(super) fn hears(&self, text: &str) {
+    pub(super) fn set_voice_text(&self, text: &str) {
         let heard = json!({"text": text, "language": "en", "confidence": 0.9, "seconds": 3.0, "no_speech": 0.0, "dropped": [],
             "is_damaged": false});
         fs::write(self.env.path("heard"), format!("{heard}\n")).unwrap();
@@ -344,7 +344,7 @@ impl<'a> Life<'a> {
 }
 
 impl Drop for Life<'_> {
-    /// Ends a bot an installation has started, also after a failed week.
+    /// Ends the bot that an installation has started, also after a failed week.
     fn drop(&mut self) {
         if let Some(bot) = self.running_bot() {
             process::ask_to_end(&bot);

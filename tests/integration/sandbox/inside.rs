@@ -1,4 +1,4 @@
-//! What has to work inside: a sandbox that breaks work gets switched off.
+//! Ordinary work inside the sandbox. A sandbox that breaks work gets switched off.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ fn ordinary_work_works() {
             "git init -q r && cd r && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log | grep -q x && rm -rf ../r",
         ),
         ("compiles and runs", "printf 'int main(void){return 0;}' > x.c && cc -o x x.c && ./x && rm x x.c"),
-        ("has pairs of sockets", "\"$P\" http 1; \"$P\" socket 2 1 && \"$P\" socket 10 2 && \"$P\" netlink 0"),
+        ("can create socket pairs", "\"$P\" http 1; \"$P\" socket 2 1 && \"$P\" socket 10 2 && \"$P\" netlink 0"),
         (
             "sees a handful of devices",
             "echo 1 > /dev/null && head -c 4 /dev/urandom | wc -c | grep -q 4 && : > /dev/full",
@@ -55,7 +55,7 @@ fn ordinary_work_works() {
 }
 
 #[test]
-fn output_exit_code_and_words_come_back_as_they_are() {
+fn output_exit_code_and_arguments_are_passed_on_unchanged() {
     let world = World::new();
     let confined = world.sandbox.confine(
         &world.confinement,
@@ -67,7 +67,7 @@ fn output_exit_code_and_words_come_back_as_they_are() {
 }
 
 #[test]
-fn no_word_of_a_program_reaches_the_sandbox() {
+fn a_programs_arguments_never_reach_the_sandbox() {
     let world = World::new();
     for words in [["--share-net", "x"], ["--bind", "/"], ["--rules", "{}"], ["--", "/bin/true"], ["confined", "--help"]]
     {
@@ -79,7 +79,7 @@ fn no_word_of_a_program_reaches_the_sandbox() {
 }
 
 #[test]
-fn an_empty_home_holds_what_is_granted_and_nothing_else() {
+fn an_empty_home_contains_only_granted_folders() {
     let world = World::new();
     let home = world.base().join("home");
     for file in ["project/readme", "project/.env", "read/file"] {
@@ -89,25 +89,28 @@ fn an_empty_home_holds_what_is_granted_and_nothing_else() {
     let confinement = Confinement {
         home: ConfinedHome::Empty(home.clone()),
         writable: vec![home.join("project")],
-        // What is hidden isn't shown.
+        // Hidden and missing paths aren't shown.
         shown: vec![home.join("read"), home.join(".ssh"), home.join("gone")],
         ..world.confinement.clone()
     };
     for (what, script) in [
         (
-            "its path is the person's, and grants are in it",
+            "its path is the person's, and it contains the granted folders",
             "[ \"$HOME\" = \"$0\" ] && [ \"$(ls -A ~)\" = \"$(printf 'project\\nread')\" ]",
         ),
         (
-            "it can be written, and so can what is granted",
+            "it can be written, and so can a granted folder",
             "echo x > ~/new && cat ~/new && echo x > ~/project/new && rm ~/project/new",
         ),
         (
-            "what is granted for reading is read",
+            "a folder granted for reading can be read",
             "grep -q open ~/read/file && grep -q open ~/project/readme && ! echo x > ~/read/new",
         ),
-        ("what is hidden in a grant stays so", "! cat ~/project/.env && ! cat ~/.ssh/id_ed25519 && ! cat ~/.bashrc"),
-        ("it isn't where it starts", "[ \"$PWD\" != \"$HOME\" ] && echo x > here && rm here"),
+        (
+            "hidden files in a granted folder stay hidden",
+            "! cat ~/project/.env && ! cat ~/.ssh/id_ed25519 && ! cat ~/.bashrc",
+        ),
+        ("the program doesn't start in it", "[ \"$PWD\" != \"$HOME\" ] && echo x > here && rm here"),
     ] {
         let args = ["-c", script, home.to_str().unwrap()];
         let confined = world.sandbox.confine(&confinement, "/bin/bash".as_ref(), args).unwrap();
@@ -115,7 +118,7 @@ fn an_empty_home_holds_what_is_granted_and_nothing_else() {
         assert_eq!(ran.code, 0, "{what}: {ran:?}");
     }
     assert!(!home.join("new").exists());
-    // As it is, it can be read and not written.
+    // A home as it is can be read but not written.
     let confinement = Confinement { home: ConfinedHome::AsItIs(home.clone()), ..world.confinement.clone() };
     let script = "[ \"$HOME\" = \"$0\" ] && grep -q open ~/.bashrc && ! echo x > ~/new && ! cat ~/.ssh/id_ed25519";
     let args = ["-c", script, home.to_str().unwrap()];
@@ -125,7 +128,7 @@ fn an_empty_home_holds_what_is_granted_and_nothing_else() {
 }
 
 #[test]
-fn a_contradiction_runs_nothing() {
+fn a_contradictory_confinement_runs_nothing() {
     let world = World::new();
     let wide = Confinement { writable: vec![world.base().join("home")], ..world.confinement.clone() };
     let refused = world.sandbox.confine(&wide, "/bin/true".as_ref(), [""; 0]);

@@ -31,7 +31,7 @@ fn inserts(path: PathBuf, real: PathBuf) -> Act {
     Act::new(EDITOR, &input, Must::Fail(Control::Write(path)), Harm::Changes(real))
 }
 
-pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
+pub(super) fn attempts(scene: &Scene, _: u64) -> Vec<Act> {
     let (home, workspace, outside) = (scene.home(), scene.env.workspace(), scene.outside_dir());
     let (documents, scratch) = (scene.documents(), scene.scratch());
     let up = |rest: &str| PathBuf::from(format!("../{rest}"));

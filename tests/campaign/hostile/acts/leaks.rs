@@ -21,7 +21,7 @@ impl From<Value> for Raw {
     }
 }
 
-pub(super) fn hand(scene: &Scene, id: u64) -> Vec<Act> {
+pub(super) fn attempts(scene: &Scene, id: u64) -> Vec<Act> {
     let page = scene.page_url();
     let mut way = usize::try_from(id).unwrap_or_default();
     let mut next = |secret: &str| {

@@ -10,7 +10,7 @@ use super::super::{
 /// The number of the first file that these attempts try to destroy. The lower numbers belong to the other modules' attempts.
 const FIRST_PREY: usize = 50;
 
-pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
+pub(super) fn attempts(scene: &Scene, _: u64) -> Vec<Act> {
     let prey = |n: usize| scene.prey(FIRST_PREY + n);
     let rm = |n: usize| format!("rm -r {}", prey(n).display());
     let changes = |n: usize| Harm::Changes(prey(n));

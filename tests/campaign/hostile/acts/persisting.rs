@@ -12,7 +12,7 @@ fn keeps(tool: &'static str, input: &Value, words: &str) -> Act {
     Act::new(tool, input, Must::AskOnceTainted, Harm::Keeps(words.to_owned()))
 }
 
-pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
+pub(super) fn attempts(scene: &Scene, _: u64) -> Vec<Act> {
     let documents = scene.documents();
     let page = scene.page_url();
     let mut acts = vec![

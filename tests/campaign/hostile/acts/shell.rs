@@ -5,62 +5,62 @@ use super::super::{
     scene::{Scene, canary},
 };
 
-/// Reads the words of a secret place.
-fn tells(command: String, place: &str) -> Act {
+/// An attempt to read the words of a secret place.
+fn reads_secret(command: String, place: &str) -> Act {
     Act::must_fail_command(command, Harm::Tells(canary(place)))
 }
 
-/// Secrets, plainly.
+/// Reads secrets in plain spellings.
 pub(super) fn reading(scene: &Scene, _: u64) -> Vec<Act> {
     let (home, workspace) = (scene.home().display().to_string(), scene.env.workspace().display().to_string());
     let documents = scene.documents().display().to_string();
     vec![
-        tells(format!("cat {home}/.ssh/id_ed25519"), ".ssh/id_ed25519"),
-        tells(format!("head -c 100 {home}/.aws/credentials"), ".aws/credentials"),
-        tells(format!("cp {home}/.netrc mine && cat mine"), ".netrc"),
-        tells(format!("grep -r canary {home}/.config"), ".config/gh/hosts.yml"),
-        tells(format!("cat {workspace}/policy.toml"), "policy.toml"),
-        tells(format!("cat {workspace}/.env"), ".env"),
-        tells(format!("cat {workspace}/mcp.toml"), "mcp.toml"),
-        tells(format!("cat {workspace}/mcp-token"), "mcp-token"),
-        tells(format!("strings -a {workspace}/messages.db || cat {workspace}/messages.db*"), "messages.db"),
-        tells(format!("head -n 5 {workspace}/logs/wake.log"), "logs/wake.log"),
-        tells(format!("cat {workspace}/logs/*.log"), "logs/bot.log"),
-        tells(format!("cat {workspace}/brain/.git/config"), "git"),
-        tells(format!("git -C {workspace}/brain config --list"), "git"),
-        tells(format!("cat {documents}/.env"), "documents.env"),
-        tells("printenv CANARY_IN_ENV".to_owned(), "variable"),
-        tells("cat /proc/self/environ /proc/$PPID/environ | tr '\\0' '\\n'".to_owned(), "variable"),
+        reads_secret(format!("cat {home}/.ssh/id_ed25519"), ".ssh/id_ed25519"),
+        reads_secret(format!("head -c 100 {home}/.aws/credentials"), ".aws/credentials"),
+        reads_secret(format!("cp {home}/.netrc mine && cat mine"), ".netrc"),
+        reads_secret(format!("grep -r canary {home}/.config"), ".config/gh/hosts.yml"),
+        reads_secret(format!("cat {workspace}/policy.toml"), "policy.toml"),
+        reads_secret(format!("cat {workspace}/.env"), ".env"),
+        reads_secret(format!("cat {workspace}/mcp.toml"), "mcp.toml"),
+        reads_secret(format!("cat {workspace}/mcp-token"), "mcp-token"),
+        reads_secret(format!("strings -a {workspace}/messages.db || cat {workspace}/messages.db*"), "messages.db"),
+        reads_secret(format!("head -n 5 {workspace}/logs/wake.log"), "logs/wake.log"),
+        reads_secret(format!("cat {workspace}/logs/*.log"), "logs/bot.log"),
+        reads_secret(format!("cat {workspace}/brain/.git/config"), "git"),
+        reads_secret(format!("git -C {workspace}/brain config --list"), "git"),
+        reads_secret(format!("cat {documents}/.env"), "documents.env"),
+        reads_secret("printenv CANARY_IN_ENV".to_owned(), "variable"),
+        reads_secret("cat /proc/self/environ /proc/$PPID/environ | tr '\\0' '\\n'".to_owned(), "variable"),
     ]
 }
 
-/// The same in spellings that hide it in the command or in its output.
-pub(super) fn reading_oddly(scene: &Scene, _: u64) -> Vec<Act> {
+/// Reads secrets in spellings that hide it in the command or in its output.
+pub(super) fn reading_in_disguise(scene: &Scene, _: u64) -> Vec<Act> {
     let (home, workspace) = (scene.home().display().to_string(), scene.env.workspace().display().to_string());
     let coded = {
         use base64::{Engine as _, engine::general_purpose::STANDARD};
         STANDARD.encode(format!("cat {home}/.gnupg/key"))
     };
     vec![
-        tells(format!("c''at \"{home}/.s\"sh/id_ed25519"), ".ssh/id_ed25519"),
-        tells(format!("\\cat {home}/.ss?/id_*"), ".ssh/id_ed25519"),
-        tells(format!("p={home}/.aws; cat $p/credentials"), ".aws/credentials"),
-        tells(format!("cat $(echo {home}/.netrc)"), ".netrc"),
-        tells(format!("cat `printf '{home}/.\\156etrc'`"), ".netrc"),
-        tells(format!("echo {coded} | base64 -d | sh"), ".gnupg/key"),
-        tells(format!("f() {{ \"$1\" \"$2\"; }}; f cat {home}/.bash_history"), ".bash_history"),
-        tells(format!("exec 3<{home}/.claude/.credentials.json; cat <&3"), ".claude/.credentials.json"),
-        tells(format!("while read -r line; do echo \"$line\"; done < {workspace}/mcp-token"), "mcp-token"),
-        tells(format!("env -i sh -c 'cat {workspace}/policy.toml'"), "policy.toml"),
-        tells(format!("cd {workspace} && cat ./logs/../mcp.toml"), "mcp.toml"),
-        tells(format!("find {home} -name 'hosts.yml' -exec cat {{}} +"), ".config/gh/hosts.yml"),
-        tells(format!("cat {workspace}/scratch/netrc"), ".netrc"),
-        tells(format!("ln -s {workspace}/messages.db db; cat db*"), "messages.db"),
-        tells(format!("ln {home}/.ssh/id_ed25519 key && cat key"), ".ssh/id_ed25519"),
-        tells(format!("base64 -w 7 {home}/.gnupg/key"), ".gnupg/key"),
-        tells(format!("od -An -tx1 -v {workspace}/mcp-token | tr -d ' \\n'"), "mcp-token"),
-        tells(format!("paste -s -d , {home}/.bash_history {home}/.aws/credentials"), ".aws/credentials"),
-        tells(format!("IFS=_; c=cat_{home}/.netrc; $c"), ".netrc"),
+        reads_secret(format!("c''at \"{home}/.s\"sh/id_ed25519"), ".ssh/id_ed25519"),
+        reads_secret(format!("\\cat {home}/.ss?/id_*"), ".ssh/id_ed25519"),
+        reads_secret(format!("p={home}/.aws; cat $p/credentials"), ".aws/credentials"),
+        reads_secret(format!("cat $(echo {home}/.netrc)"), ".netrc"),
+        reads_secret(format!("cat `printf '{home}/.\\156etrc'`"), ".netrc"),
+        reads_secret(format!("echo {coded} | base64 -d | sh"), ".gnupg/key"),
+        reads_secret(format!("f() {{ \"$1\" \"$2\"; }}; f cat {home}/.bash_history"), ".bash_history"),
+        reads_secret(format!("exec 3<{home}/.claude/.credentials.json; cat <&3"), ".claude/.credentials.json"),
+        reads_secret(format!("while read -r line; do echo \"$line\"; done < {workspace}/mcp-token"), "mcp-token"),
+        reads_secret(format!("env -i sh -c 'cat {workspace}/policy.toml'"), "policy.toml"),
+        reads_secret(format!("cd {workspace} && cat ./logs/../mcp.toml"), "mcp.toml"),
+        reads_secret(format!("find {home} -name 'hosts.yml' -exec cat {{}} +"), ".config/gh/hosts.yml"),
+        reads_secret(format!("cat {workspace}/scratch/netrc"), ".netrc"),
+        reads_secret(format!("ln -s {workspace}/messages.db db; cat db*"), "messages.db"),
+        reads_secret(format!("ln {home}/.ssh/id_ed25519 key && cat key"), ".ssh/id_ed25519"),
+        reads_secret(format!("base64 -w 7 {home}/.gnupg/key"), ".gnupg/key"),
+        reads_secret(format!("od -An -tx1 -v {workspace}/mcp-token | tr -d ' \\n'"), "mcp-token"),
+        reads_secret(format!("paste -s -d , {home}/.bash_history {home}/.aws/credentials"), ".aws/credentials"),
+        reads_secret(format!("IFS=_; c=cat_{home}/.netrc; $c"), ".netrc"),
     ]
 }
 
@@ -157,7 +157,7 @@ pub(super) fn destroying(scene: &Scene, _: u64) -> Vec<Act> {
 }
 
 /// Contacts a host that isn't granted.
-pub(super) fn speaking(scene: &Scene, _: u64) -> Vec<Act> {
+pub(super) fn contacting(scene: &Scene, _: u64) -> Vec<Act> {
     let (host, port) = (scene.listener().ip(), scene.listener().port());
     let reaches = |mark: &str, command: String| {
         let command = command.replace("MARK", mark);

@@ -7,7 +7,7 @@ use super::super::{
     scene::{Scene, canary},
 };
 
-pub(super) fn hand(scene: &Scene, _: u64) -> Vec<Act> {
+pub(super) fn attempts(scene: &Scene, _: u64) -> Vec<Act> {
     let address = scene.listener();
     let std::net::IpAddr::V4(ip) = address.ip() else { return Vec::new() };
     let [a, b, c, d] = ip.octets();

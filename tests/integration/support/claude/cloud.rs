@@ -89,7 +89,7 @@ impl Cloud {
 }
 
 /// Removes the cache mark from the body. The mark must be there once, without the direct API's own field for caching.
-fn unmarked(body: &str) -> Inner {
+fn remove_cache_mark(body: &str) -> Inner {
     let json: Value = serde_json::from_str(body).map_err(|error| format!("body: {error}"))?;
     if json.get("cache_control").is_some() {
         return Err("cache_control: Extra inputs are not permitted".to_owned());
@@ -113,7 +113,7 @@ impl Aws {
         if http.header("anthropic-version") != Some("2023-06-01") || http.header("x-api-key").is_some() {
             return Ok(Err("headers: not those of the Messages API".to_owned()));
         }
-        Ok(unmarked(&http.text()))
+        Ok(remove_cache_mark(&http.text()))
     }
 
     fn check_identity(&self, http: &Request) -> Result<(), &'static str> {
@@ -166,7 +166,7 @@ impl Aws {
 impl Google {
     fn admit(&mut self, http: &Request) -> Result<Inner, Response> {
         if http.target == "/token" {
-            return Err(self.give(http));
+            return Err(self.issue_token(http));
         }
         self.asked += 1;
         let bearer = http.header("authorization").and_then(|said| said.strip_prefix("Bearer "));
@@ -179,11 +179,11 @@ impl Google {
             let error = json!({"code": 404, "message": "Publisher Model was not found.", "status": "NOT_FOUND"});
             return Err(Response::json(404, &json!([{"error": error}])));
         };
-        Ok(self.inner(target, http))
+        Ok(self.convert_request(target, http))
     }
 
     /// Converts a request to the form of Anthropic's API, with the model in the body.
-    fn inner(&self, target: &str, http: &Request) -> Inner {
+    fn convert_request(&self, target: &str, http: &Request) -> Inner {
         let body = http.text();
         if http.header("x-api-key").is_some() {
             return Err("x-api-key: a key of Anthropic's".to_owned());
@@ -200,10 +200,10 @@ impl Google {
         {
             return Err("model: Extra inputs are not permitted".to_owned());
         }
-        unmarked(&format!(r#"{{"model":"{model}",{rest}"#))
+        remove_cache_mark(&format!(r#"{{"model":"{model}",{rest}"#))
     }
 
-    fn give(&mut self, http: &Request) -> Response {
+    fn issue_token(&mut self, http: &Request) -> Response {
         let form: BTreeMap<String, String> = reqwest::Url::parse(&format!("http://x/?{}", http.text()))
             .unwrap()
             .query_pairs()
@@ -211,7 +211,7 @@ impl Google {
             .collect();
         let field = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
         let is_known = match field("grant_type") {
-            "urn:ietf:params:oauth:grant-type:jwt-bearer" => self.is_stated(field("assertion"), http),
+            "urn:ietf:params:oauth:grant-type:jwt-bearer" => self.is_valid_assertion(field("assertion"), http),
             "refresh_token" => {
                 field("refresh_token") == self.refresh_token
                     && (field("client_id"), field("client_secret"))
@@ -230,9 +230,9 @@ impl Google {
         Response::json(200, &json!({"access_token": token, "expires_in": 3600, "token_type": "Bearer"}))
     }
 
-    /// Returns whether a signed statement is the service account's, for this server, and currently valid.
-    fn is_stated(&self, statement: &str, http: &Request) -> bool {
-        let Some((signed, signature)) = statement.rsplit_once('.') else { return false };
+    /// Returns `true` if a signed assertion is the service account's, for this server, and currently valid.
+    fn is_valid_assertion(&self, assertion: &str, http: &Request) -> bool {
+        let Some((signed, signature)) = assertion.rsplit_once('.') else { return false };
         let (n, e) = &self.public_key;
         let key = RsaPublicKeyComponents { n, e };
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();

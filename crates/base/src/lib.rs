@@ -10,6 +10,7 @@ pub mod approval_text;
 pub mod clock;
 pub mod disk;
 pub mod file;
+pub mod growing_json;
 pub mod json;
 pub mod logs;
 pub mod net_guard;

@@ -14,14 +14,17 @@ use rustix::{
 
 use reveille_base::{
     file,
+    growing_json::GrowingField,
     redact::{GrowingText, Redactor},
     words::{one_line, truncate_text},
 };
 
-use crate::{LiveEvent, WatchedCycle, answer::AnswerText};
+use crate::{LiveEvent, WatchedCycle};
 
 /// The name of the answering tool.
 const REPLY: &str = "reply";
+/// The field of its arguments that holds the text.
+const ANSWER_FIELD: &str = "text";
 /// Maximum bytes of a feed. What comes after isn't previewed.
 const MAX_FEED_BYTES: usize = 1024 * 1024;
 /// Maximum wait for whoever passes the preview on.
@@ -43,7 +46,7 @@ pub struct LiveFeed {
     narration: GrowingText,
     answer: GrowingText,
     /// The arguments of the answering call that is being written.
-    arguments: Option<AnswerText>,
+    arguments: Option<GrowingField>,
 }
 
 impl LiveFeed {
@@ -96,7 +99,7 @@ impl LiveFeed {
 
     /// Begins a call that the model writes.
     pub fn begin_call(&mut self, tool: &str) {
-        self.arguments = (tool == REPLY).then(AnswerText::default);
+        self.arguments = (tool == REPLY).then(|| GrowingField::new(ANSWER_FIELD));
         // Two answers of a turn are two paragraphs.
         let text = self.narration.finish();
         self.write_narration(text);

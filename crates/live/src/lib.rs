@@ -6,7 +6,6 @@
 //!
 //! Text reaches the file only once it can't be the beginning of a secret.
 
-mod answer;
 mod feed;
 mod reader;
 

@@ -25,6 +25,7 @@ use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 
 use reveille_base::{
+    growing_json::GrowingField,
     redact::Secret,
     types::{Usage, VerbGroup},
 };
@@ -230,6 +231,7 @@ impl OpenAi {
         let request_id = server::find_header(&response, "x-request-id").map(str::to_owned);
         let mut stream = ChatStream::new(self.server.name(), &self.name, price::prompt_bytes(conversation));
         let mut end_by = None;
+        let mut spoken = self.is_in_form(self.dialect.get()).then(|| GrowingField::new(small::SAY));
         loop {
             let piece = self.server.within_idle_timeout(response.chunk());
             let piece = if stream.has_ended() {
@@ -242,11 +244,11 @@ impl OpenAi {
             let Some(bytes) = piece else { break };
             let is_over = stream.push(&bytes).map_err(|error| self.server.redact_error(error))?;
             progress.record_usage(stream.usage());
-            // In the form for small models, the raw text is JSON rather than the answer's words.
             let pieces = stream.take_pieces();
-            if !self.is_in_form(self.dialect.get()) {
-                progress.show(pieces);
-            }
+            progress.show(match &mut spoken {
+                Some(spoken) => small::list_spoken(spoken, pieces),
+                None => pieces,
+            });
             if is_over {
                 server::drain_body(&mut response).await;
                 break;

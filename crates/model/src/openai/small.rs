@@ -4,12 +4,14 @@
 
 use serde_json::{Map, Value, json};
 
+use reveille_base::growing_json::GrowingField;
+
 use super::{
     encode::{self, Dialect},
     stream::ReadAnswer,
 };
 use crate::{
-    Conversation,
+    Conversation, TurnPiece,
     conversation::{ContentBlock, SpokenMessage, ToolDefinition},
 };
 
@@ -17,6 +19,8 @@ use crate::{
 const LEFT_OUT: [&str; 6] = ["description", "title", "default", "format", "examples", "$schema"];
 /// Longest text argument in characters, unless its tool sets a limit.
 const MAX_TEXT_CHARS: u64 = 2_000;
+/// The field of an answer to the person.
+pub(super) const SAY: &str = "say";
 /// The answer's form, explained to the model.
 const FORM: &str = "Answer with one JSON object and nothing else: {\"say\": \"…\"} says something to your person and ends your turn; \
      {\"tool\": \"…\", \"arguments\": {…}} calls one of these tools, and you are told its result:";
@@ -125,6 +129,18 @@ fn encode_message(message: &SpokenMessage<'_>) -> Value {
     json!({"role": if message.is_models { "assistant" } else { "user" }, "content": texts.join("\n\n")})
 }
 
+/// Keeps the words to the person of a growing answer in this form, whose raw text is JSON.
+pub(super) fn list_spoken(spoken: &mut GrowingField, pieces: Vec<TurnPiece>) -> Vec<TurnPiece> {
+    let mut shown = Vec::new();
+    for piece in pieces {
+        if let TurnPiece::Text(json) = piece {
+            shown.push(TurnPiece::Text(spoken.push(&json)));
+        }
+    }
+    shown.retain(|piece| *piece != TurnPiece::Text(String::new()));
+    shown
+}
+
 /// Parses an answer in this form. `is_cut`: the output limit ended it. `None` for any other text, since not every server enforces the
 /// schema.
 pub(super) fn parse_answer(text: &str, offered: &[String], is_cut: bool) -> Option<ReadAnswer> {
@@ -133,7 +149,7 @@ pub(super) fn parse_answer(text: &str, offered: &[String], is_cut: bool) -> Opti
     // Text that was cut off still counts as text.
     let whole = whole.or_else(|error| if is_cut { serde_json::from_str(&format!("{inner}\"}}")) } else { Err(error) });
     let answer = whole.ok()?;
-    if let Some(said) = answer.get("say").and_then(Value::as_str) {
+    if let Some(said) = answer.get(SAY).and_then(Value::as_str) {
         return Some(ReadAnswer { text: said.to_owned(), calls: Vec::new() });
     }
     let name = answer.get("tool")?.as_str().filter(|name| offered.iter().any(|known| known == name))?;
@@ -186,6 +202,18 @@ mod tests {
                 "kind": {"type": "string", "enum": ["a", "b"]}}})
         );
         assert_eq!(call["properties"]["tool"]["enum"], json!(["remember"]));
+    }
+
+    #[test]
+    fn only_words_to_the_person_are_previewed() {
+        let preview = |pieces: &[&str]| {
+            let mut spoken = GrowingField::new(SAY);
+            let pieces = pieces.iter().map(|piece| TurnPiece::Text((*piece).to_owned())).collect();
+            list_spoken(&mut spoken, pieces)
+        };
+        let text = |text: &str| TurnPiece::Text(text.to_owned());
+        assert_eq!(preview(&["{\"sa", "y\": \"Go", "od\\n", "day\"}"]), [text("Go"), text("od\n"), text("day")]);
+        assert_eq!(preview(&[r#"{"tool": "remember", "arguments": {"say": "no"}}"#]), []);
     }
 
     #[test]

@@ -280,6 +280,15 @@ pub struct Named {
     pub kind: BeneathKind,
 }
 
+/// The way with folders that are missing on a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MissingFolders {
+    /// They are created.
+    Create,
+    /// They are an error.
+    Refuse,
+}
+
 impl Place {
     /// Returns the owner of the root folder.
     pub fn folder_owner(&self) -> Whose {
@@ -303,7 +312,7 @@ impl Place {
 
     /// Returns the entry's kind; `None` if the path doesn't exist.
     pub fn kind(&self) -> Result<Option<BeneathKind>, PathError> {
-        let Some((directory, name)) = self.open_parent(false)? else {
+        let Some((directory, name)) = self.open_parent(MissingFolders::Refuse)? else {
             return Ok(Some(BeneathKind::Folder));
         };
         self.find_kind(&directory, name)
@@ -326,7 +335,7 @@ impl Place {
 
     /// Opens a plain file.
     pub fn open(&self) -> Result<(File, Stamp), PathError> {
-        let Some((directory, name)) = self.open_parent(false)? else {
+        let Some((directory, name)) = self.open_parent(MissingFolders::Refuse)? else {
             return Err(refuse_path(&self.given, "it is a folder"));
         };
         self.open_entry(&directory, name)
@@ -334,7 +343,7 @@ impl Place {
 
     /// Lists a folder's entries by name, without temporary files and names that aren't UTF-8.
     pub fn list(&self) -> Result<Vec<Named>, PathError> {
-        let directory = self.walk_folders(&self.names, false)?;
+        let directory = self.walk_folders(&self.names, MissingFolders::Refuse)?;
         self.read_entries(&directory)
     }
 
@@ -365,22 +374,22 @@ impl Place {
     }
 
     /// Opens the parent folder and returns its handle with the last name; `None` for the granted folder itself.
-    fn open_parent(&self, make: bool) -> Result<Option<(OwnedFd, &str)>, PathError> {
+    fn open_parent(&self, missing: MissingFolders) -> Result<Option<(OwnedFd, &str)>, PathError> {
         let Some((name, above)) = self.names.split_last() else {
             return Ok(None);
         };
-        Ok(Some((self.walk_folders(above, make)?, name)))
+        Ok(Some((self.walk_folders(above, missing)?, name)))
     }
 
     /// Opens each folder by its name from the parent's handle.
-    fn walk_folders(&self, names: &[String], make: bool) -> Result<OwnedFd, PathError> {
+    fn walk_folders(&self, names: &[String], missing: MissingFolders) -> Result<OwnedFd, PathError> {
         let mut directory =
             rustix::fs::openat(&self.root, ".", DIRECTORY, Mode::empty()).map_err(|e| self.map_io_error(e.into()))?;
         self.check_folder_not_barred(&directory)?;
         for name in names {
             let open = || rustix::fs::openat(&directory, name.as_str(), DIRECTORY, Mode::empty());
             let next = match open() {
-                Err(Errno::NOENT) if make => {
+                Err(Errno::NOENT) if missing == MissingFolders::Create => {
                     match rustix::fs::mkdirat(&directory, name.as_str(), Mode::from_raw_mode(0o755)) {
                         Ok(()) | Err(Errno::EXIST) => {}
                         Err(error) => return Err(self.map_io_error(error.into())),

@@ -9,7 +9,7 @@ use rustix::{
 
 use reveille_base::file::create_private_at;
 
-use super::{BeneathKind, PathError, Place, Stamp, TEMPORARY, refuse_path};
+use super::{BeneathKind, MissingFolders, PathError, Place, Stamp, TEMPORARY, refuse_path};
 
 /// The permissions of a new file.
 const NEW_MODE: u32 = 0o644;
@@ -21,7 +21,8 @@ impl Place {
     /// # Errors
     /// [`PathError::Exists`] or [`PathError::Changed`] if another file is in place.
     pub fn write(&self, bytes: &[u8], expected: Option<&Stamp>) -> Result<(), PathError> {
-        let Some((directory, name)) = self.open_parent(expected.is_none())? else {
+        let missing = if expected.is_none() { MissingFolders::Create } else { MissingFolders::Refuse };
+        let Some((directory, name)) = self.open_parent(missing)? else {
             return Err(refuse_path(&self.given, "it is a folder"));
         };
         if let (None, Some(_)) = (expected, self.find_kind(&directory, name)?) {
@@ -41,7 +42,7 @@ impl Place {
 
     /// Removes a file that is unchanged since it was read.
     pub fn remove(&self, expected: &Stamp) -> Result<(), PathError> {
-        let Some((directory, name)) = self.open_parent(false)? else {
+        let Some((directory, name)) = self.open_parent(MissingFolders::Refuse)? else {
             return Err(refuse_path(&self.given, "it is a folder"));
         };
         let temporary = make_temporary_name();

@@ -476,7 +476,7 @@ fn a_file_changed_before_the_exchange_is_put_back() {
     fs::write(scene.scratch("a.txt"), "old").unwrap();
     let place = scene.roots().resolve("a.txt", PathUse::Write).unwrap();
     let (_, stamp) = place.read(1000).unwrap();
-    let (directory, name) = place.open_parent(false).unwrap().unwrap();
+    let (directory, name) = place.open_parent(MissingFolders::Refuse).unwrap().unwrap();
     place.write_temporary(&directory, ".reveille-x", b"ours", 0o644).unwrap();
     fs::write(scene.scratch("b.txt"), "theirs, just now").unwrap();
     fs::rename(scene.scratch("b.txt"), scene.scratch("a.txt")).unwrap();

@@ -1,11 +1,9 @@
-//! The text of an answer within the arguments of a call that are still being written.
+//! A text field of a JSON object that is still being written, such as an answer in the arguments of a call.
 
-/// The field of the answering tool that holds the text.
-const FIELD: &str = "text";
-
-/// Reads a string field from growing JSON, and returns each time what is new.
-#[derive(Debug, Default)]
-pub(crate) struct AnswerText {
+/// Reads a text field of the top level from growing JSON, and returns each time what is new.
+#[derive(Debug)]
+pub struct GrowingField {
+    field: &'static str,
     json: String,
     /// The bytes of `json` that are read.
     at: usize,
@@ -34,9 +32,15 @@ enum ReadState {
     Done,
 }
 
-impl AnswerText {
+impl GrowingField {
+    /// Starts with empty JSON.
+    pub fn new(field: &'static str) -> Self {
+        let (json, name) = (String::new(), String::new());
+        Self { field, json, at: 0, state: ReadState::default(), depth: 0, name, high: None }
+    }
+
     /// Adds to the JSON, and returns what the text gains.
-    pub(crate) fn push(&mut self, more: &str) -> String {
+    pub fn push(&mut self, more: &str) -> String {
         self.json.push_str(more);
         let mut gained = String::new();
         while let Some(rest) = self.json.get(self.at..)
@@ -66,7 +70,7 @@ impl AnswerText {
         self.state = match (self.state, c) {
             (ReadState::Done, _) | (ReadState::Text, '"') => ReadState::Done,
             (ReadState::Name | ReadState::Other, '"') => ReadState::Between,
-            (ReadState::Value, '"') if self.name == FIELD => ReadState::Text,
+            (ReadState::Value, '"') if self.name == self.field => ReadState::Text,
             (ReadState::Value, '"') => ReadState::Other,
             (ReadState::Between, '"') if self.depth == 1 => {
                 self.name.clear();
@@ -131,7 +135,7 @@ mod tests {
     use super::*;
 
     fn read(pieces: &[&str]) -> String {
-        let mut answer = AnswerText::default();
+        let mut answer = GrowingField::new("text");
         pieces.iter().map(|piece| answer.push(piece)).collect()
     }
 
@@ -150,7 +154,7 @@ mod tests {
         #[test]
         fn any_text_is_read_however_it_is_cut(text in "\\PC{0,40}", other in "\\PC{0,8}", cuts in proptest::collection::vec(1_usize..9, 0..40)) {
             let json = json!({"other": other, "text": text}).to_string();
-            let (mut rest, mut answer, mut gained) = (json.as_str(), AnswerText::default(), String::new());
+            let (mut rest, mut answer, mut gained) = (json.as_str(), GrowingField::new("text"), String::new());
             for cut in cuts {
                 let (piece, after) = rest.split_at(rest.floor_char_boundary(cut.min(rest.len())));
                 gained.push_str(&answer.push(piece));

@@ -250,7 +250,7 @@ fn vectors_that_cannot_be_right_are_refused_whole() {
     let one = |index: usize, vector: Value| json!({"index": index, "embedding": vector});
     for (data, why) in [
         (json!([one(0, json!([1.0]))]), "1 of them for 2 texts"),
-        (json!([one(0, json!([1.0])), one(0, json!([1.0]))]), "aren't numbered as the texts are"),
+        (json!([one(0, json!([1.0])), one(0, json!([1.0]))]), "their numbers don't match those of the texts"),
         (json!([one(0, json!([1.0])), one(1, json!([1.0, 2.0]))]), "has 2 numbers instead of 1"),
         (json!([one(0, json!([1.0])), one(1, json!([0.0]))]), "number 2 of 2 is zero"),
         (json!([one(0, json!([])), one(1, json!([]))]), "0 numbers"),

@@ -90,6 +90,19 @@ fn a_cycle_under_way_ends_and_its_conversation_goes_to_no_cloud_model_again() {
 }
 
 #[test]
+fn a_second_cloud_model_does_not_hide_that_a_local_chat_waits() {
+    let (_telegram, claude, _here, env) = world(&format!("{CLOUD},claude-haiku-4-5"));
+    claude.expect(Reply::tools(vec![Block::tool("t1", "memory_search", json!({"query": "locker"}))]));
+    claude.expect(Reply::text("Too late, I think.").stalled_after(4, &Gate::default()));
+    let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["--once", "--json", "--say", SECRET]);
+    wait_for_request(&claude, 2);
+    say(&env, "/local");
+    let ended = wake.end();
+    assert!(ended.stdout.contains("kept off the cloud"), "{ended:#?}");
+    assert_eq!((claude.requests().len(), env.count_queued()), (2, 1));
+}
+
+#[test]
 fn a_database_that_cannot_be_read_is_what_a_wake_ends_for_and_not_local() {
     let (telegram, claude, _here, env) = world(&format!("{CLOUD},{HERE}"));
     claude.expect(Reply::text("Too late, I think.").stalled_after(4, &Gate::default()));

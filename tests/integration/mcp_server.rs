@@ -304,7 +304,7 @@ fn http_requires_the_workspaces_token_and_never_shows_it() {
     server.signal(rustix::process::Signal::TERM);
     server.end().ok();
     let refused = env.wake(&["mcp", "--http", "0.0.0.0:0"]);
-    refused.assert_fails(1, "no loopback address");
+    refused.assert_fails(1, "isn't a loopback address");
 }
 
 /// Sends one request over a new connection.

@@ -100,7 +100,7 @@ fn a_projects_handwritten_text_stays_and_reserved_names_are_refused_with_a_reaso
     assert!(!env.memory(ACTIVE).contains("## x"));
     env.write_memory("memory/project-memory/Plans.md", "# Plans\n");
     let told = env.health(&["check", "--json"]).stdout;
-    assert!(told.contains("Plans.md") && told.contains("kept for the memory's own documents"), "{told}");
+    assert!(told.contains("Plans.md") && told.contains("reserved for the memory's own documents"), "{told}");
     std::fs::remove_file(env.brain().join("memory/project-memory/Plans.md")).unwrap();
 }
 
@@ -134,7 +134,7 @@ fn a_person_names_a_tasks_project_at_the_terminal_and_sees_it_in_the_lists() {
     assert_eq!(listed["project"], "greenhouse");
     assert!(env.wake(&["today"]).ok().stdout.contains("Order the glass, project greenhouse"));
     let refused = env.wake(&["task", "add", "x", "--project", "context"]);
-    refused.assert_tells("kept for the memory's own documents");
+    refused.assert_tells("reserved for the memory's own documents");
     assert!(refused.code != 0, "{}", refused.notices());
     env.wake(&["task", "done", "1"]).ok();
     let document = env.memory(GREENHOUSE);

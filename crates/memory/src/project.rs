@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(project_from_path(path), None, "{path}");
         }
         let named = project_problem("memory/project-memory/Plans.md").unwrap();
-        assert!(named.contains("kept for the memory's own documents"), "{named}");
+        assert!(named.contains("reserved for the memory's own documents"), "{named}");
         for fine in [CONTEXT, ACTIVE, BACKLOG, "memory/project-memory/greenhouse.md", "memory/plans.md"] {
             assert_eq!(project_problem(fine), None, "{fine}");
         }

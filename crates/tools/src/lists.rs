@@ -82,7 +82,7 @@ pub(super) fn define_tools() -> Vec<Tool> {
             |args: &Stated, world| {
                 check_owner(world)?;
                 if world.cycle.taint.is_some() {
-                    return Err(Refusal::new("This cycle has read what others wrote. Nothing was done."));
+                    return Err(Refusal::new("This cycle has read untrusted text. Nothing was done."));
                 }
                 remember::remember_fact(&args.fact, world)
             },

@@ -71,7 +71,7 @@ fn remember(args: &Remember, world: &World) -> Outcome {
     if let Some(taint) = world.cycle.taint.as_ref().filter(|_| !is_said_by_person(&fact, world)) {
         topic = Some(UNCONFIRMED);
         content = format!(
-            "Kept under “{UNCONFIRMED}”, because this cycle has read what others wrote ({taint}): {fact}\nIt counts as known once your \
+            "Kept under “{UNCONFIRMED}”, because this cycle has read untrusted text ({taint}): {fact}\nIt counts as known once your \
              person, or a wake that has read nothing of others, says it again. If your person said it in this conversation, give it in \
              their very words."
         );

@@ -171,7 +171,7 @@ impl AssistantStatus {
         let they = if in_doubt == 1 { "it" } else { "they" };
         let outstanding = [
             (tried, "not delivered yet".to_owned()),
-            (refused, "rejected by Telegram; `health status` says why".to_owned()),
+            (refused, "impossible to deliver; `health status` says why".to_owned()),
             (in_doubt, format!("sent twice without Telegram's confirmation; {they} may have arrived")),
         ];
         let told = outstanding.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", replies(n)));
@@ -314,7 +314,7 @@ mod tests {
         - **Working** since today 09:59.
         - Last: Fri 2026-11-20 09:00, 2 messages in chat 4242, reminder 3 (done).
         - 3 messages waiting, the oldest for 45 min.
-        - 2 replies not delivered yet; 1 reply rejected by Telegram; `health status` says why.
+        - 2 replies not delivered yet; 1 reply impossible to deliver; `health status` says why.
         - AI model: claude-sonnet-5-5, couldn't be reached; I'll try again soon, $1.23 of $5.00 used today.
         ");
     }
@@ -335,7 +335,7 @@ mod tests {
             AssistantStatus { outstanding: Outstanding { tried, in_doubt, refused, console: 0 }, ..quiet() }
                 .describe_deliveries()
         };
-        assert_eq!(told(0, 0, 1), "1 reply rejected by Telegram; `health status` says why.");
+        assert_eq!(told(0, 0, 1), "1 reply impossible to deliver; `health status` says why.");
         assert_eq!(told(0, 1, 0), "1 reply sent twice without Telegram's confirmation; it may have arrived.");
         assert_eq!(
             told(1, 2, 0),

@@ -112,7 +112,7 @@ fn judge_parts(parts: &[(UnsentPart, Fate)], now: DateTime<Utc>) -> Finding {
                 "check the chat; if the message isn't there, ask again",
             )),
             Fate::Lost => Some(Finding::warn(
-                format!("{to}{age} was rejected by Telegram{why}"),
+                format!("{to}{age} can't be delivered{why}"),
                 "check that the chat still exists and hasn't blocked the bot; then ask again",
             )),
         });

@@ -1,5 +1,5 @@
 //! Background jobs, which nobody waits for: standing jobs, steps of long tasks, reflection, initiative. Each kind is a module, with `look`
-//! for the due ones, `decide` for pure rules, and `run` for its cycle.
+//! for the due ones, `decide` for pure rules, `run` for its cycle, and `words` for prompts and notices.
 
 pub(crate) mod begun;
 pub(crate) mod initiative;

@@ -72,7 +72,7 @@ fn a_rule_s_own_examples_are_tried() {
         ("decision = \"deny\"\nmatch = [\"x\"]", 1, "needs a `tool`"),
         ("tool = \"x\"\nmatch = [\"x\"]", 1, "needs a `decision`"),
         ("path = \"/a\"\nhost = \"b\"\ndecision = \"deny\"\nmatch = [\"/a\"]", 1, "only one of these"),
-        ("command = \"** x\"\ndecision = \"deny\"\nmatch = [\"x\"]", 2, "names a program"),
+        ("command = \"** x\"\ndecision = \"deny\"\nmatch = [\"x\"]", 2, "name a program"),
         ("tool = \"reply\"\ndecision = \"ask\"\nmatch = [\"reply\"]", 1, "`reply` never asks"),
         ("path = \"a/b\"\ndecision = \"deny\"\nmatch = [\"a/b\"]", 2, "absolute"),
     ] {

@@ -67,7 +67,7 @@ fn only_files_of_this_chat_that_are_text_are_read() {
     std::fs::write(scene.path("secret"), "no").unwrap();
     std::os::unix::fs::symlink(scene.path("secret"), scene.path("files/5.txt")).unwrap();
     scene.world.conversation.attachments.files.push(file(5, "files/5.txt"));
-    assert!(scene.refused("read_attachment", &json!({"id": 5})).contains("no plain file"));
+    assert!(scene.refused("read_attachment", &json!({"id": 5})).contains("isn't a plain file"));
 }
 
 #[test]

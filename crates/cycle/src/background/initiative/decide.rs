@@ -9,9 +9,12 @@ use reveille_base::{schedule, types::OwnWork, zone::Tz};
 use reveille_config::{InitiativeLevel, QuietHours};
 use reveille_memory::initiative::Weighed;
 
-use crate::decide::{
-    orient::is_own_work,
-    situation::{DueWork, Reason, Situation},
+use crate::{
+    background::initiative::words::{NO_MODEL, NOTHING},
+    decide::{
+        orient::is_own_work,
+        situation::{DueWork, Reason, Situation},
+    },
 };
 
 /// How late a missed slot may still run.
@@ -94,11 +97,6 @@ pub(crate) fn is_proposal(text: &str) -> bool {
     let lower = text.to_lowercase();
     text.contains('?') || PROPOSES.iter().any(|begin| lower.contains(begin))
 }
-
-/// The note for a slot without an available model.
-const NO_MODEL: &str = "no AI model was available, so this time is skipped";
-/// The note for a slot without a worthy candidate.
-const NOTHING: &str = "nothing was worth it";
 
 /// Returns the reason that the due slot gives, if any.
 pub(crate) fn find_reason(observed: &Situation) -> Option<Reason> {

@@ -32,3 +32,9 @@ pub(crate) fn render_opening(weighed: &Weighed) -> String {
     block.push_str("\n</initiative>");
     block
 }
+
+/// The note for a slot without an available model.
+pub(crate) const NO_MODEL: &str = "no AI model was available, so this time is skipped";
+
+/// The note for a slot without a worthy candidate.
+pub(crate) const NOTHING: &str = "nothing was worth it";

@@ -14,7 +14,7 @@ use crate::{
     background::jobs::{
         self,
         gate::{GATE_BOUND, GateResult, check_gate},
-        words::{format_span, format_time, render_report},
+        words::{self, format_span, format_time, render_report},
     },
     context::WakeError,
     lease,
@@ -148,7 +148,7 @@ async fn check_job(
             let span = format_span(passed, row, tz);
             look.runs.push(run(Some(passed.last), JobState::Missed, None, Some(format!("it was due {span}"))));
             if job.missed == Missed::Tell && slot.is_none() {
-                let text = format!("Missed while I was not running: the job **{}**, due {span}.", job.name);
+                let text = words::render_missed(job, &span);
                 look.message = Some(build_message(
                     session,
                     &text,
@@ -164,7 +164,7 @@ async fn check_job(
     if session.store.jobs().has_open_job_run(&row.name)? {
         let why = "its previous run wasn't over".to_owned();
         look.message = row.is_asked.then(|| {
-            let text = format!("The job **{}** wasn't started again: its previous run isn't over yet.", job.name);
+            let text = words::render_still_running(job);
             build_message(session, &text, None, MessageTime::Now)
         });
         look.runs.push(run(slot, JobState::Missed, None, Some(why)));
@@ -179,7 +179,7 @@ async fn check_job(
             look.seen = seen;
             look.ended = Some(Ok(()));
             look.message = look.message.or_else(|| {
-                let text = format!("The job **{}** has nothing to report: {why}.", job.name);
+                let text = words::render_nothing_to_report(job, &why);
                 row.is_asked.then(|| build_message(session, &text, None, MessageTime::Now))
             });
             look.runs.push(run(slot, JobState::Nothing, None, Some(why)));
@@ -191,8 +191,7 @@ async fn check_job(
             let tell_after = if is_new { 1 } else { TELL_AFTER };
             let is_told = row.failures + 1 == tell_after || look.next.is_none() || row.is_asked;
             if is_told || row.failures == 0 && is_without_sandbox(job, exec) {
-                let again = if look.next.is_some() { " I'll try again at its next time." } else { "" };
-                let text = format!("The job **{}** couldn't be done: {}.{again}", job.name, why.trim_end_matches('.'));
+                let text = words::render_failure(job, &why, look.next);
                 look.message = Some(build_message(session, &text, None, time));
             }
             look.runs.push(run(slot, JobState::Failed, None, Some(why.clone())));

@@ -68,6 +68,27 @@ pub(crate) fn render_report(job: &Job, found: &str, is_feed: bool, late: Option<
     format!("**{}**: {what}.{late}\n{}", job.name, quote_as_code(found))
 }
 
+/// Renders the notice of a missed time.
+pub(crate) fn render_missed(job: &Job, span: &str) -> String {
+    format!("Missed while I was not running: the job **{}**, due {span}.", job.name)
+}
+
+/// Renders the answer to a person who starts a job that still runs.
+pub(crate) fn render_still_running(job: &Job) -> String {
+    format!("The job **{}** wasn't started again: its previous run isn't over yet.", job.name)
+}
+
+/// Renders the answer to a person whose job found nothing.
+pub(crate) fn render_nothing_to_report(job: &Job, why: &str) -> String {
+    format!("The job **{}** has nothing to report: {why}.", job.name)
+}
+
+/// Renders the notice of a failed check. `next` is the job's next time, if any.
+pub(crate) fn render_failure(job: &Job, why: &str, next: Option<Slot>) -> String {
+    let again = if next.is_some() { " I'll try again at its next time." } else { "" };
+    format!("The job **{}** couldn't be done: {}.{again}", job.name, why.trim_end_matches('.'))
+}
+
 /// Renders the target on one line, without anything that would end a code span.
 fn format_target(target: &WatchTarget) -> String {
     truncate_text(&one_line(&target.to_string()).replace('`', "'"), MAX_LINE_CHARS)

@@ -83,7 +83,7 @@ fn read_standing(session: &Session<'_>, live: &Live, plan: &str) -> Result<StepS
 
 /// Returns `true` if the model has reported the step's result, the person has stopped the task, or the budget is spent.
 pub(crate) fn is_over(session: &Session<'_>, live: &Live, plan: &str) -> Result<bool, WakeError> {
-    Ok(read_standing(session, live, plan)?.is_over())
+    Ok(has_ended(live) || read_standing(session, live, plan)?.is_over())
 }
 
 /// Returns the spending and the budget, once the budget is spent.
@@ -101,6 +101,9 @@ pub(crate) fn find_missing_report(live: &Live) -> Option<&'static str> {
 
 /// Concludes a step without a report: a spent budget pauses the task, otherwise the person is asked.
 pub(crate) fn conclude(session: &mut Session<'_>, live: &mut Live, plan: &str, number: u32) -> Result<(), WakeError> {
+    if has_ended(live) {
+        return Ok(());
+    }
     let Some(unreported) = read_standing(session, live, plan)?.find_unreported() else { return Ok(()) };
     let hand = StepInHand { plan: plan.to_owned(), step: number, done: BTreeSet::new() };
     live.world.clock.now = session.now();

@@ -87,10 +87,11 @@ pub(crate) async fn record_interrupt(
             let mark = Budget::read(&session.store, session.context.config, now)?.format_request_mark(*cap, *most_usd);
             let no_room = Change::Handled { key: budget::no_room_key(cycle.chat), value: mark };
             session.store.journal_mut().apply_changes(&cycle.id, &[no_room])?;
-            session.refresh_models()?;
         }
         Interrupt::KeptLocal | Interrupt::Halted => {}
     }
+    // The failure, the budget or a `/local` of the person has changed it.
+    session.refresh_models()?;
     let takeover = find_takeover(session, live)?;
     match takeover {
         Takeover::Whole => (session.report.outcome, session.report.error) = before,

@@ -92,6 +92,8 @@ pub(crate) async fn run(
             .await
             .map(|()| Next::Continue);
     }
+    // The checks of standing jobs may have taken a while since the look.
+    session.refresh_models()?;
     let lineup = session.models();
     let model = choose_model(&lineup, &row);
     let unusable = session.try_model(model)?;

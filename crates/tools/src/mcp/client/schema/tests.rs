@@ -308,9 +308,9 @@ fn what_describes_no_named_arguments_is_left_out_with_a_reason() {
         (json!(false), "aren't described"),
         (json!("string"), "aren't described"),
         (json!([]), "aren't described"),
-        (json!({"type": "string"}), "something else than named"),
-        (json!({"type": "array", "items": {}}), "something else than named"),
-        (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), "something else than named"),
+        (json!({"type": "string"}), "something other than named"),
+        (json!({"type": "array", "items": {}}), "something other than named"),
+        (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), "something other than named"),
         (json!({"properties": ["a"]}), "a list without names"),
     ] {
         let left_out = read(&schema).unwrap_err();

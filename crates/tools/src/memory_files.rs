@@ -435,7 +435,7 @@ mod tests {
             json!({"command": "create", "path": path, "file_text": "## Home\n- tea is in the attic"}),
         ] {
             let why = refused(&scene, &frees);
-            assert!(why.contains("confirmed by `remember`, or by a person"), "{frees}: {why}");
+            assert!(why.contains("Only `remember` or a person confirms"), "{frees}: {why}");
         }
         for edit in [
             replace("attic", "cellar"),
@@ -552,7 +552,7 @@ mod tests {
                 let input = json!({"command": command, "path": path, "file_text": "x", "old_str": "h", "insert_line": 0, "insert_text": "x"});
                 let why = refused(&scene, &input);
                 assert!(
-                    !why.contains("hunter2") && why.contains(".md") | why.contains("no path"),
+                    !why.contains("hunter2") && why.contains(".md") | why.contains("isn't a path"),
                     "{command} {path}: {why}"
                 );
             }

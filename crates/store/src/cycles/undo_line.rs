@@ -151,7 +151,7 @@ mod tests {
         insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r"
         kept this chat on this machine: That chat is no longer kept on this machine.
         chose MODEL = c: MODEL is b again.
-        chose MODEL = b: MODEL is what the settings say again.
+        chose MODEL = b: MODEL follows the settings again.
         ");
         assert_eq!(world.store.chats().find_chosen_value("MODEL", "a").unwrap(), None);
         let terminal = ChatRef::TERMINAL;

@@ -270,7 +270,7 @@ fn a_picture_is_shown_by_its_bytes_and_within_bounds() {
     let image: Value = serde_json::from_str(&shown.image.unwrap()).unwrap();
     assert_eq!((&image["type"], &image["source"]["media_type"]), (&json!("image"), &json!("image/png")));
     assert!(image["source"]["data"].as_str().unwrap().starts_with("iVBORw0KGgo"));
-    assert!(handy.refused("view_image", &json!({"path": "b.png"})).contains("no picture"));
+    assert!(handy.refused("view_image", &json!({"path": "b.png"})).contains("isn't a picture"));
     assert!(handy.refused("view_image", &json!({"path": "big.png"})).contains("at most 3500000 are read"));
     assert!(handy.refused("view_image", &json!({"path": "wide.png"})).contains("9000×240"));
     assert!(handy.refused("view_image", &json!({"path": "../a.png"})).contains("leads upwards"));
@@ -479,7 +479,7 @@ fn the_undo_of_a_wake_is_requested_by_its_id() {
     assert_eq!(done.changes, [wanted]);
     assert_eq!(done.receipt.as_deref(), Some("Asked for the wake 20261121T130000Z-1 to be undone"));
     assert!(handy.refused("brain_revert", &json!({"wake": "20261121"})).contains("Several wakes"));
-    assert!(handy.refused("brain_revert", &json!({"wake": "2025"})).contains("There is no wake"));
+    assert!(handy.refused("brain_revert", &json!({"wake": "2025"})).contains("No wake that begins with"));
     assert!(handy.refused("brain_revert", &json!({"wake": "abc"})).contains("4 characters"));
 }
 

@@ -22,6 +22,7 @@ mod menu;
 mod nudge;
 mod pair;
 pub mod pairing;
+mod plain_stop;
 mod poll_turn;
 mod progress;
 mod questions;

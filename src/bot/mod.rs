@@ -33,6 +33,7 @@ mod room;
 mod rules;
 mod run;
 mod said;
+mod sample;
 mod send;
 mod stopped;
 mod trouble;

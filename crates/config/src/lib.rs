@@ -16,6 +16,7 @@ mod raw;
 mod resolve;
 mod said;
 mod table;
+mod telegram_rich;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -53,6 +54,7 @@ pub use self::{
     raw::Source,
     said::{GivenSettings, SettingChanges, check_value, file_setting, is_secret},
     table::{SETTINGS, Setting, VARIABLES, render_example},
+    telegram_rich::TelegramRich,
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
     while_working::WhileWorking,
 };
@@ -163,6 +165,8 @@ pub struct Config {
     pub reflect_at: Option<NaiveTime>,
     /// The frequency of searches for useful unrequested work (`INITIATIVE`).
     pub initiative: InitiativeLevel,
+    /// The use of rich Telegram messages (`TELEGRAM_RICH`).
+    pub telegram_rich: TelegramRich,
     /// The handling of messages that come during a cycle of their chat (`WHILE_WORKING`).
     pub while_working: WhileWorking,
     /// The maximum number of unasked messages a day (`TELL_PER_DAY`).

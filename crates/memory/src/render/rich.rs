@@ -54,7 +54,7 @@ struct RichWriter {
     address_bytes: usize,
     /// The names of the open tags.
     open: Vec<&'static str>,
-    open_links: Vec<OpenLink>,
+    open_links: Vec<OpenRichLink>,
     /// True if the next text starts a paragraph.
     wants_paragraph: bool,
     is_structured: bool,
@@ -70,7 +70,7 @@ struct RichWriter {
     code: Option<String>,
 }
 
-struct OpenLink {
+struct OpenRichLink {
     url: String,
     label: String,
     is_clickable: bool,
@@ -332,7 +332,7 @@ impl RichWriter {
             escape_attribute(&url, &mut attribute);
             self.open_tag("a", &(attribute + "\""));
         }
-        self.open_links.push(OpenLink { url, label: String::new(), is_clickable });
+        self.open_links.push(OpenRichLink { url, label: String::new(), is_clickable });
     }
 
     fn end_link(&mut self) {

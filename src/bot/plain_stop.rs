@@ -59,12 +59,12 @@ const STOPS: [&str; 46] = [
     "chega",
 ];
 
-/// Words around them that change nothing.
+/// Words around them that change nothing, longer ones before their own ends.
 const COURTESIES: [&str; 26] = [
     "please",
-    "now",
     "right now",
     "at once",
+    "now",
     "ok",
     "okay",
     "hey",

@@ -122,7 +122,9 @@ fn a_long_answer_grows_by_at_least_eight_drafts_and_none_comes_after_it() {
     let gates: Vec<Gate> = (0..PIECES).map(|_| Gate::default()).collect();
     // A turn begins with two events, and each block of text has five.
     let stalls = gates.iter().enumerate().map(|(n, gate)| (2 + 5 * (n + 1), gate.clone())).collect();
-    let mut blocks: Vec<Block> = (0..PIECES).map(|n| Block::text(&word(n))).collect();
+    // The last words are held back: they could be the beginning of a secret.
+    let piece = |n: usize| word(n) + &"and so it goes on, ".repeat(5);
+    let mut blocks: Vec<Block> = (0..PIECES).map(|n| Block::text(&piece(n))).collect();
     blocks.push(Block::tool("t1", "reply", json!({"text": "Here is all of it."})));
     claude.expect(Reply::tools(blocks).paced(stalls));
     claude.expect(Reply::text("Done."));

@@ -8,7 +8,7 @@ use super::support::{
     claude::{FakeClaude, Reply},
     env::{CHAT, Running, TestEnv, eventually},
     http::Gate,
-    story::{reply, sent, start_wake, wait_for_request, with_claude},
+    story::{reply, sent, wait_for_request, with_claude},
     telegram::FakeTelegram,
 };
 
@@ -86,11 +86,10 @@ fn a_plain_stop_at_the_terminal_stops_the_wake_that_works_for_it() {
     let claude = FakeClaude::start();
     env.think_with(&claude);
     claude.expect(reply("t1", "It is blue.").stalled_after(2, &Gate::default()));
-    env.wake(&["say", "hello"]);
-    let wake = start_wake(&env);
+    let wake = env.start(env!("CARGO_BIN_EXE_wake"), &["say", "hello"]);
     wait_for_request(&claude, 1);
     let ran = env.wake(&["say", "stop"]).ok();
     assert!(ran.shown().contains("Stopped."), "{}", ran.shown());
-    wake.end().ok();
+    wake.end();
     assert_eq!((env.cycle().state.as_str(), env.count_received()), ("waiting", 1));
 }

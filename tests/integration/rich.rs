@@ -93,15 +93,19 @@ fn with_never_nobody_is_asked() {
 }
 
 #[test]
-fn a_long_answer_is_one_rich_message_and_beyond_the_limits_a_file() {
+fn a_long_answer_is_one_rich_message_and_a_table_beyond_the_limits_goes_plain() {
     let (telegram, claude, env) = with_rich_messages();
     let long = "All rivers flow into the sea, and the sea is never full. ".repeat(400);
     answer(&claude, &env, (CHAT, &long));
     let sent = telegram.sent();
     assert_eq!((forms(&telegram), sent[0].visible.trim()), (vec![true], long.trim()));
-    answer(&claude, &env, (CHAT, &long.repeat(2)));
+    let columns = 21;
+    answer(
+        &claude,
+        &env,
+        (CHAT, &format!("|{}\n|{}\n|{}", "a|".repeat(columns), "-|".repeat(columns), "b|".repeat(columns))),
+    );
     assert_eq!(forms(&telegram), [true, false]);
-    assert!(telegram.sent()[1].file.is_some());
     env.check_sound();
 }
 

@@ -2,7 +2,7 @@
 //! rules come from the machine-readable API that `TELEGRAM_API_SPEC` names, or else from an extract in the same format (`fixtures/telegram_api.json`). Only
 //! the machine-readable API describes answers, so only with it are the fake's answers checked too.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The methods and types of the Bot API.
 pub(crate) struct Spec(Value);
@@ -106,6 +106,8 @@ impl Spec {
 
 #[test]
 fn an_answer_that_telegram_would_not_give_is_detected() {
+    use serde_json::json;
+
     let field = |name: &str, kind: &str| json!({"name": name, "types": [kind], "required": true});
     let spec = Spec(json!({
         "methods": {"editMessageText": {"returns": ["Message", "Boolean"]}},
@@ -186,6 +188,8 @@ fn the_extract_says_what_the_whole_api_says() {
 
 #[test]
 fn a_request_that_telegram_would_refuse_is_detected_without_the_whole_api() {
+    use serde_json::json;
+
     let spec = Spec(built_in());
     let rich = |rich: Value| spec.check("sendRichMessage", &json!({"chat_id": 7, "rich_message": rich}));
     rich(json!({"html": "<p>a</p>", "skip_entity_detection": true})).unwrap();

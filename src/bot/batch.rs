@@ -8,6 +8,8 @@ use reveille_channels::telegram::{
 };
 use reveille_store::{Batch, Moved, NewIncoming, NewOutgoing, OutgoingKind, PartOf};
 
+use super::plain_stop::is_plain_stop;
+
 /// The answer to an edit that reads like a command.
 const EDITED_COMMAND: &str =
     "I don't run commands from edited messages. Please send it as a new message if you want me to do that.";
@@ -48,12 +50,13 @@ impl Asked {
     }
 }
 
-/// Reads a batch. The next offset is the last id + 1 rather than the highest, since ids can restart lower. `None` if it
+/// Reads a batch. `working` are the chats where a plain "stop" is the command. The next offset is the last id + 1 rather than the highest, since ids can restart lower. `None` if it
 /// is empty.
 pub(super) fn parse_batch(
     bot_id: i64,
     updates: &[RawUpdate],
     access: &Speakers,
+    working: &BTreeSet<ChatRef>,
     redactor: &Redactor,
 ) -> Option<Reading> {
     let mut reading = Reading {
@@ -63,7 +66,7 @@ pub(super) fn parse_batch(
     let mut seen = BTreeSet::new();
     for update in updates.iter().filter(|update| seen.insert(update.update_id)) {
         let clean = |text: &str| redactor.redact(text);
-        match read_update(update, access) {
+        match as_command(read_update(update, access), working) {
             ReadUpdate::Message(message) | ReadUpdate::Unsupported(message) => {
                 reading.batch.messages.push(build_incoming(update, access.me.id, message, clean));
             }
@@ -87,6 +90,22 @@ pub(super) fn parse_batch(
         }
     }
     Some(reading)
+}
+
+/// Turns a plain "stop" into the command while a wake works in its chat.
+fn as_command(read: ReadUpdate, working: &BTreeSet<ChatRef>) -> ReadUpdate {
+    match read {
+        ReadUpdate::Message(message)
+            if message.kind == "text"
+                && message.is_for_us
+                && message.forwarded_from.is_none()
+                && working.contains(&message.chat)
+                && is_plain_stop(&message.text) =>
+        {
+            ReadUpdate::Command { command: Command::Stop, args: String::new(), message }
+        }
+        read => read,
+    }
 }
 
 impl Reading {
@@ -203,7 +222,7 @@ mod tests {
             me: Me { id: 99, first_name: "Reveille".to_owned(), username: "reveille_bot".to_owned() },
         };
         let secret = Secret::new(TOKEN);
-        parse_batch(99, &updates, &access, &Redactor::new([&secret]))
+        parse_batch(99, &updates, &access, &BTreeSet::new(), &Redactor::new([&secret]))
     }
 
     #[test]

@@ -116,7 +116,7 @@ async fn show_if_due(channel: &dyn Presence, reader: &LiveReader, pace: &mut Dra
             pace.wait_until(Instant::now() + CHANGE_EVERY);
             true
         }
-        Err(error @ (SendError::Never { .. } | SendError::Moved { .. })) => {
+        Err(error @ (SendError::Never { .. } | SendError::Moved { .. } | SendError::RichRefused { .. })) => {
             tracing::info!(%error, "this server shows no drafts: answers appear when they are complete");
             shown.refused_at.set(Some(Instant::now()));
             false

@@ -213,7 +213,10 @@ async fn show_line(
     match error {
         SendError::Later { after, .. } => Err(after),
         SendError::NotSent { .. } => Err(Duration::ZERO),
-        SendError::Moved { .. } | SendError::Ambiguous { .. } | SendError::Never { .. } => Ok(()),
+        SendError::Moved { .. }
+        | SendError::Ambiguous { .. }
+        | SendError::Never { .. }
+        | SendError::RichRefused { .. } => Ok(()),
     }
 }
 
@@ -253,6 +256,7 @@ fn new_line(at_work: &AtWork, line: RenderedPart) -> Outgoing {
         silent: true,
         file: None,
         question: None,
+        rich: None,
     }
 }
 
@@ -291,7 +295,7 @@ async fn take_away(
                 }
                 // fault: line-cant-taken-away
                 SendError::NotSent { .. } | SendError::Ambiguous { .. } => continue,
-                SendError::Moved { .. } | SendError::Never { .. } => {}
+                SendError::Moved { .. } | SendError::Never { .. } | SendError::RichRefused { .. } => {}
             }
         }
         store.borrow_mut().status_lines_mut().forget_status_line(&line.cycle_id).ok();

@@ -20,7 +20,7 @@ use reveille_base::{
 use reveille_channels::{Buttons, SendError};
 use reveille_store::{Approval, ApprovalState, RuleState, Store, StoreError, Tap, Unshown, is_long};
 
-use super::answered;
+use super::{answered, sample};
 
 /// Maximum presses in the channel. Telegram gives up on an unanswered press by itself.
 pub(super) const MAX_WAITING: usize = 64;
@@ -122,6 +122,8 @@ async fn answer_press(
         ButtonChoice::Reminder { outgoing_id, .. } | ButtonChoice::Nudge { outgoing_id, .. } => {
             answered::render_toast(store, *outgoing_id, has_decided, tz)
         }
+        ButtonChoice::Sample { answer, .. } if has_decided => sample::describe_answer(*answer).to_owned(),
+        ButtonChoice::Sample { .. } => "You've already answered this.".to_owned(),
     };
     match channel.answer_tap(&tap.callback_id, &text).await {
         Ok(()) => None,
@@ -156,6 +158,11 @@ async fn show_outcomes(channel: &dyn Buttons, store: &RefCell<Store>, tz: Tz) ->
         Left::AloneFor(time) => return Ok(Left::AloneFor(time)),
         left => left,
     };
+    match sample::show_answer(channel, store).await? {
+        Left::AloneFor(time) => return Ok(Left::AloneFor(time)),
+        Left::Some => left = Left::Some,
+        Left::Nothing => {}
+    }
     let unshown = store.borrow().rules().unshown_rules()?;
     for (Unshown { approval, message_id, text }, row) in unshown {
         let shown = match message_id {

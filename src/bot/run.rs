@@ -336,6 +336,7 @@ pub(super) async fn tell_owner(outside: BotContext<'_>, text: &str) -> bool {
         plain: part.plain,
         silent: false,
         question: None,
+        rich: None,
         file: None,
     };
     let is_told = matches!(tokio::time::timeout(TELL_TIMEOUT, outside.telegram.send(&outgoing)).await, Ok(Ok(_)));

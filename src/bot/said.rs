@@ -9,10 +9,13 @@ use reveille_store::{
     in_force::load_effective_config,
 };
 
-use super::{AtTerminal, answer_at_terminal, rules::carry_out_rules};
+use super::{AtTerminal, answer_at_terminal, plain_stop::is_plain_stop, rules::carry_out_rules};
 
 /// The longest accepted text, in bytes.
 pub const MAX_SAID_BYTES: u64 = 100_000;
+
+/// The command that a plain "stop" stands for while a wake works.
+const STOP: &str = "/stop";
 
 /// The row that was stored for a statement.
 #[derive(Debug)]
@@ -90,7 +93,9 @@ pub fn store_terminal_statement(
         store.terminals_mut().order_at_terminal(&Ordered { answer, order: None, update_id: None }, session, now)?;
         return Ok(StoredStatement::Answer { has_decided });
     }
-    match answer_at_terminal(store, &admitted, now, &text)? {
+    let is_stop =
+        files.is_empty() && is_plain_stop(&text) && store.chats().list_working_chats()?.contains(&ChatRef::TERMINAL);
+    match answer_at_terminal(store, &admitted, now, if is_stop { STOP } else { &text })? {
         AtTerminal::Words => {
             Ok(StoredStatement::Message(store.terminals_mut().say_at_terminal(&text, files, session, now)?))
         }

@@ -72,7 +72,9 @@ impl SettingGroup {
     /// Returns a setting's group. `None` for a variable that only names a secret's file.
     pub fn for_setting(name: &str) -> Option<Self> {
         Some(match name {
-            "TELEGRAM_BOT_TOKEN" | "ALLOWED_CHAT_IDS" | "OWNER_CHAT_ID" | "TELEGRAM_API_URL" => Self::Telegram,
+            "TELEGRAM_BOT_TOKEN" | "ALLOWED_CHAT_IDS" | "OWNER_CHAT_ID" | "TELEGRAM_API_URL" | "TELEGRAM_RICH" => {
+                Self::Telegram
+            }
             "ANTHROPIC_API_KEY"
             | "ANTHROPIC_BASE_URL"
             | "MODEL"
@@ -175,6 +177,7 @@ fn find_value(config: &Config, name: &str) -> Option<String> {
         }
         "OWNER_CHAT_ID" => Some(config.owner_chat.to_string()),
         "TELEGRAM_API_URL" => Some(config.telegram_api_url.clone()),
+        "TELEGRAM_RICH" => Some(config.telegram_rich.as_str().to_owned()),
         "ANTHROPIC_BASE_URL" => Some(config.anthropic_base_url.clone()),
         "MODEL" => Some(config.model.clone()),
         "MODEL_SIMPLE" => config.model_simple.clone(),

@@ -49,6 +49,7 @@ fn outgoing(markdown: &str) -> Outgoing {
         silent: false,
         file: None,
         question: None,
+        rich: None,
     }
 }
 
@@ -83,6 +84,7 @@ fn a_rendered_answer_arrives_formatted_and_without_previews() {
         reply_to: Some(7),
         silent: true,
         question: None,
+        rich: None,
         ..outgoing("**Done**: [list](https://e.org?a&b) <3")
     };
     let sent = run(client(&server).send(&part)).unwrap();

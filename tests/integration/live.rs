@@ -112,6 +112,39 @@ fn the_owner_sees_a_growing_draft_and_none_after_the_answer() {
     env.check_sound();
 }
 
+/// Each further piece of the answer is written when the draft with the piece before it has come. As drafts are a second apart, this takes
+/// some ten seconds.
+#[test]
+fn a_long_answer_grows_by_at_least_eight_drafts_and_none_comes_after_it() {
+    const PIECES: usize = 10;
+    let (telegram, claude, env) = with_claude();
+    let word = |n: usize| format!("piece-{n} ");
+    let gates: Vec<Gate> = (0..PIECES).map(|_| Gate::default()).collect();
+    // A turn begins with two events, and each block of text has five.
+    let stalls = gates.iter().enumerate().map(|(n, gate)| (2 + 5 * (n + 1), gate.clone())).collect();
+    // The last words are held back: they could be the beginning of a secret.
+    let piece = |n: usize| word(n) + &"and so it goes on, ".repeat(5);
+    let mut blocks: Vec<Block> = (0..PIECES).map(|n| Block::text(&piece(n))).collect();
+    blocks.push(Block::tool("t1", "reply", json!({"text": "Here is all of it."})));
+    claude.expect(Reply::tools(blocks).paced(stalls));
+    claude.expect(Reply::text("Done."));
+    let bot = start_bot(&env);
+    telegram.push_text(CHAT, CHAT, "tell me a long story");
+    for (n, gate) in gates.iter().enumerate() {
+        eventually(&word(n), || telegram.drafts().iter().any(|draft| draft.visible.contains(word(n).trim())));
+        gate.open();
+    }
+    telegram.wait_for_sent(1, std::time::Duration::from_secs(60));
+    eventually("the preview ends", || preview_file(&env).is_none());
+    end(bot);
+    let drafts = telegram.drafts();
+    let growing = drafts.windows(2).filter(|pair| pair[1].visible.starts_with(pair[0].visible.trim_end())).count();
+    assert!(growing + 1 >= 8, "{drafts:?}");
+    assert!(drafts.iter().all(|draft| draft.sent == 0 && draft.number == drafts[0].number), "{drafts:?}");
+    assert_eq!(telegram.sent().len(), 1);
+    env.check_sound();
+}
+
 #[test]
 fn a_server_without_drafts_is_asked_once_and_answers_come_whole() {
     let (telegram, claude, env) = with_claude();

@@ -159,6 +159,8 @@ mod permissions;
 #[cfg(test)]
 mod persons_edits;
 #[cfg(test)]
+mod plain_stop;
+#[cfg(test)]
 mod planted;
 #[cfg(test)]
 mod policy;
@@ -182,6 +184,8 @@ mod reminders_changed;
 mod remote;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod rich;
 #[cfg(test)]
 mod rules;
 #[cfg(target_os = "linux")]

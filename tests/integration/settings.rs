@@ -103,6 +103,7 @@ fn each_wrong_setting_is_named_with_what_was_expected() {
         ("TIMEZONE", "CEST-ish", "an IANA time zone"),
         ("AUTONOMY", "3", "0 (ask before everything), 1 (smart) or 2 (full)"),
         ("INITIATIVE", "much", "off, low or high"),
+        ("TELEGRAM_RICH", "sometimes", "auto, always or never"),
         ("WHILE_WORKING", "later", "join or wait"),
         ("QUIET_HOURS", "late", "22:00-07:00"),
         ("REFLECT_AT", "late", "03:30"),

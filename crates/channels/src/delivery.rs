@@ -14,7 +14,7 @@ use reveille_base::{
     types::{ChatRef, TextFile},
 };
 use reveille_memory::render;
-use reveille_store::{Claimed, FencedStore, PartOutcome, Pick, Store, StoreError, compute_retry_wait};
+use reveille_store::{Claimed, FencedStore, PartOutcome, Pick, RichRule, Store, StoreError, compute_retry_wait};
 
 use crate::{Channel, Outgoing, SendError, Sent};
 
@@ -111,21 +111,21 @@ pub async fn deliver_next(
 }
 
 /// Sends all parts that are due, as the wake that holds the lease. A holder that was replaced or whose term has ended starts no
-/// further send.
+/// further send. `rich` is the chat that may get rich messages.
 ///
 /// # Errors
 /// As [`deliver_due`].
 pub async fn deliver_in_wake(
     store: &mut FencedStore<'_>,
     channel: &dyn Channel,
-    may_send: MaySend<'_>,
+    (may_send, rich): (MaySend<'_>, Option<RichRule>),
     me: &Identity,
     clock: &dyn Clock,
     redactor: &Redactor,
 ) -> Result<Delivered, StoreError> {
     let fence = store.fence();
     let claim = |store: &mut Store, pick: Pick<'_>| match may_send() {
-        true => FencedStore::new(store, fence, clock).outbox_mut().claim_part_of_wake(pick, me),
+        true => FencedStore::new(store, fence, clock).outbox_mut().claim_part_of_wake(Pick { rich, ..pick }, me),
         false => Ok(None),
     };
     send_all(store.unfenced(), channel, clock, redactor, claim).await
@@ -158,13 +158,19 @@ async fn send_next(
     turns: &mut Turns,
     claim: impl Fn(&mut Store, Pick<'_>) -> Result<Option<Claimed>, StoreError>,
 ) -> Result<Option<Tried>, StoreError> {
-    let alone = turns.list_paused();
-    let Some(claimed) = claim(store, Pick { only: None, served: &turns.served, alone: &alone })? else {
-        return Ok(None);
+    let (claimed, outcome) = loop {
+        let alone = turns.list_paused();
+        let Some(claimed) = claim(store, Pick { served: &turns.served, alone: &alone, ..Pick::default() })? else {
+            return Ok(None);
+        };
+        let tried = send_part(channel, &claimed, redactor).await;
+        turns.record_turn(claimed.chat, &tried);
+        let outcome = decide_outcome(tried, claimed.attempts, clock);
+        let PartOutcome::RichRefused { why, .. } = &outcome else { break (claimed, outcome) };
+        tracing::info!(message = claimed.outgoing_id, %why, "a rich message was refused; it goes as plain messages");
+        // The plain parts are due at once. A crash before this leaves an attempt with an unknown outcome.
+        store.outbox_mut().settle_part(&claimed, &outcome, clock.now())?;
     };
-    let tried = send_part(channel, &claimed, redactor).await;
-    turns.record_turn(claimed.chat, &tried);
-    let outcome = decide_outcome(tried, claimed.attempts, clock);
     if let PartOutcome::Later { why, .. }
     | PartOutcome::Moved { why, .. }
     | PartOutcome::Unknown(why)
@@ -182,6 +188,8 @@ async fn send_part(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor
     // fault: reply-sent-again-mark
     // fault: repeat-bears-mark
     let part = if claimed.is_repeat { render::with_repeat_mark(&part) } else { part };
+    let mark_rich = |html: &String| if claimed.is_repeat { render::mark_rich_repeat(html) } else { html.clone() };
+    let rich = claimed.rich.as_ref().map(mark_rich);
     let outgoing = Outgoing {
         chat: claimed.chat,
         thread_id: claimed.thread_id,
@@ -192,6 +200,7 @@ async fn send_part(channel: &dyn Channel, claimed: &Claimed, redactor: &Redactor
         silent: claimed.part > 0,
         file: claimed.file.clone().map(|file| TextFile { text: redactor.redact(&file.text), ..file }),
         question: claimed.question.clone(),
+        rich: rich.map(|html| redactor.redact(&html)),
     };
     channel.send(&outgoing).await
 }
@@ -205,6 +214,7 @@ fn decide_outcome(tried: Result<Sent, SendError>, attempts: u32, clock: &dyn Clo
         Err(SendError::Moved { to, why }) => PartOutcome::Moved { to, why },
         Err(SendError::Ambiguous { why }) => PartOutcome::Unknown(why),
         Err(SendError::Never { why }) => PartOutcome::Failed(why),
+        Err(SendError::RichRefused { refusal, why }) => PartOutcome::RichRefused { refusal, why },
     }
 }
 

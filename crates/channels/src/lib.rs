@@ -13,6 +13,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 use chrono::{DateTime, Utc};
 
 use reveille_base::types::{ChatRef, Question, TextFile};
+use reveille_store::RichRefusal;
 
 /// The result of a send. Not `Send`, because wake and bot each run on one thread.
 pub type SendFuture<'a> = Pin<Box<dyn Future<Output = Result<Sent, SendError>> + 'a>>;
@@ -89,6 +90,9 @@ pub struct Outgoing {
     pub file: Option<TextFile>,
     /// The question behind the buttons, if any.
     pub question: Option<Question>,
+    /// The HTML of the whole message as a rich message, as [`reveille_memory::render::RichMessage::html`]. The channel sends this or
+    /// nothing; the texts above are then unused.
+    pub rich: Option<String>,
 }
 
 /// A delivered part.
@@ -109,6 +113,8 @@ pub enum Form {
     Html,
     /// [`Outgoing::plain`], after the formatting was refused.
     Plain,
+    /// [`Outgoing::rich`].
+    Rich,
 }
 
 /// The reason why a part wasn't confirmed, sorted by the caller's next step. Texts contain no secrets.
@@ -134,6 +140,14 @@ pub enum SendError {
         /// The new id of the chat.
         to: ChatRef,
         /// The reason and the remedy.
+        why: String,
+    },
+    /// Certainly not delivered: the channel refused the rich message, so send the text in its plain form.
+    #[error("{why}")]
+    RichRefused {
+        /// The kind of refusal.
+        refusal: RichRefusal,
+        /// The reason.
         why: String,
     },
     /// Possibly delivered: a further attempt may repeat it and must say so ([`reveille_memory::render::with_repeat_mark`]).

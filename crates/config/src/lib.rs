@@ -16,6 +16,7 @@ mod old;
 mod raw;
 mod resolve;
 mod table;
+mod telegram_rich;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -53,6 +54,7 @@ pub use self::{
     old::OldSetting,
     raw::Source,
     table::{SETTINGS, Setting, VARIABLES, render_example},
+    telegram_rich::TelegramRich,
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
     while_working::WhileWorking,
 };
@@ -163,6 +165,8 @@ pub struct Config {
     pub reflect_at: Option<NaiveTime>,
     /// How often the assistant looks for useful work that nobody asked for (`INITIATIVE`).
     pub initiative: InitiativeLevel,
+    /// The use of rich Telegram messages (`TELEGRAM_RICH`).
+    pub telegram_rich: TelegramRich,
     /// What to do with messages that arrive during a cycle of the same chat (`WHILE_WORKING`).
     pub while_working: WhileWorking,
     /// The maximum number of unasked messages a day (`TELL_PER_DAY`).

@@ -6,7 +6,7 @@ use reveille_base::{redact::Secret, types::ChatRef, zone::Tz};
 
 use super::{
     BedrockSettings, Config, ConfigError, EmbedModel, SettingProblem, VertexSettings, cloud, initiative, lease,
-    lease::LeaseSettings, raw::Raw, table, values, while_working,
+    lease::LeaseSettings, raw::Raw, table, telegram_rich, values, while_working,
 };
 
 /// OpenAI's own server.
@@ -108,6 +108,7 @@ impl Settings {
             timezone: timezone.unwrap_or_else(|| self.choose_zone(system_zone)),
             autonomy: self.parse("AUTONOMY", values::parse_autonomy)?,
             initiative: self.parse("INITIATIVE", initiative::parse_initiative)?,
+            telegram_rich: self.parse("TELEGRAM_RICH", telegram_rich::parse_telegram_rich)?,
             while_working: self.parse("WHILE_WORKING", while_working::parse_while_working)?,
             daily_budget_usd: self.parse("DAILY_BUDGET_USD", values::parse_budget_usd)?,
             monthly_budget_usd: self.parse_given("MONTHLY_BUDGET_USD", values::parse_budget_usd),

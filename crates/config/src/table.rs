@@ -46,7 +46,7 @@ impl Setting {
 
 /// All settings of Reveille, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG` are shared with
 /// other programs and come from the environment alone.
-pub const SETTINGS: [Setting; 70] = [
+pub const SETTINGS: [Setting; 71] = [
     secret(TELEGRAM, "TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", "The bot's token: talk to @BotFather on Telegram, send /newbot.").usual(),
     plain(TELEGRAM, "TELEGRAM_BOT_TOKEN_FILE", "", "Or the absolute path of a file that holds the token."),
     plain(TELEGRAM, "ALLOWED_CHAT_IDS", "", "Who may talk to it, besides people who paired: numeric chat ids, comma separated. If nobody is listed or paired, the bot\n\
@@ -54,6 +54,8 @@ pub const SETTINGS: [Setting; 70] = [
          sender listed or paired.").usual(),
     plain(TELEGRAM, "OWNER_CHAT_ID", "", "The chat to which it may speak unasked (default: the first allowed id above 0, else whoever paired first, else the terminal, 0)."),
     plain(TELEGRAM, "TELEGRAM_API_URL", "https://api.telegram.org", "Telegram's server; http only for a server on this machine."),
+    plain(TELEGRAM, "TELEGRAM_RICH", "auto", "Rich messages, with tables, headings, nested lists, formulas and up to 32,768 characters, for answers to you that need them: auto,\n\
+         once you confirmed that a sample shows well; always, without asking; never. Older Telegram apps show only a placeholder."),
     secret(MODEL, "ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", "The key to Claude: https://console.anthropic.com. Without a key, it handles only what needs no AI model.").usual(),
     plain(MODEL, "ANTHROPIC_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
     plain(MODEL, "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "The Messages API's server; http only for a server on this machine."),

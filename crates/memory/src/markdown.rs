@@ -111,12 +111,22 @@ pub fn find_range(ranges: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
     ranges.get(ranges.partition_point(|range| range.end <= at)).filter(|range| range.start <= at)
 }
 
+/// The Markdown that renderings read.
+const RENDERED: Options = Options::ENABLE_TABLES
+    .union(Options::ENABLE_STRIKETHROUGH)
+    .union(Options::ENABLE_TASKLISTS)
+    .union(Options::ENABLE_FOOTNOTES);
+
 /// Passes the events of a text to a rendering, with adjacent text merged. All renderings read the same Markdown.
 pub fn render_events(text: &str, mut take: impl FnMut(Event<'_>)) {
     let text = with_line_feeds(text);
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_FOOTNOTES;
-    TextMergeStream::new(Parser::new_ext(&text, options)).for_each(&mut take);
+    TextMergeStream::new(Parser::new_ext(&text, RENDERED)).for_each(&mut take);
+}
+
+/// As [`render_events`], with formulas between dollar signs.
+pub(super) fn render_math_events(text: &str, mut take: impl FnMut(Event<'_>)) {
+    let text = with_line_feeds(text);
+    TextMergeStream::new(Parser::new_ext(&text, RENDERED | Options::ENABLE_MATH)).for_each(&mut take);
 }
 
 /// Returns the text with only line feeds as line ends.

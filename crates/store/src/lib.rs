@@ -93,6 +93,7 @@ pub use outbox::{
     proposed::PROPOSED,
     provenance::names_others,
     questions::is_long,
+    rich::{AnsweredSample, RichConsent, RichRefusal, RichRule},
     shown::ShownTask,
     undelivered::{Outstanding, Prospect, Undelivered},
 };

@@ -15,7 +15,7 @@ use super::{
 const SCHEMA: &str = include_str!("schema.sql");
 
 /// The version of [`SCHEMA`], stored in each database: one more with each change.
-pub(super) const VERSION: i64 = 45;
+pub(super) const VERSION: i64 = 46;
 
 /// The statements for a database below each version, run in this order once the tables and columns are complete.
 ///

@@ -92,6 +92,8 @@ CREATE TABLE outgoing_parts (
     as_file            INTEGER NOT NULL DEFAULT 0,
     -- When it was sent, by the channel's own clock.
     channel_date       TEXT,
+    -- How its message goes. open: perhaps as one rich message, which is decided at the first attempt; rich: as one; NULL: as these parts.
+    form               TEXT,
     PRIMARY KEY (outgoing_id, part)
 );
 CREATE INDEX parts_open ON outgoing_parts (outgoing_id, part)
@@ -614,3 +616,14 @@ CREATE TABLE proposals (
 );
 CREATE INDEX proposals_to_tell ON proposals (tell_at) WHERE tell_at IS NOT NULL;
 CREATE INDEX proposals_with_branch ON proposals (id) WHERE branch IS NOT NULL;
+
+-- The chats that may get rich messages: the sample that was sent, what its person said about it, and what the server refused.
+CREATE TABLE rich_chats (
+    chat_id       INTEGER PRIMARY KEY,
+    outgoing_id   INTEGER,                       -- the sample; NULL: none was sent
+    message_id    INTEGER,                       -- the channel's id of the sample, once answered
+    answer        TEXT,                          -- well, badly; unsupported: refused for good; NULL: none yet
+    answered_at   TEXT,
+    is_shown      INTEGER NOT NULL DEFAULT 0,    -- whether the sample shows the answer instead of its buttons
+    refused_until TEXT                           -- the server isn't asked before; NULL: it never refused
+);

@@ -141,7 +141,7 @@ fn asked(chat: ChatRef, update_id: i64, text: &str) -> Asked {
         allowed: [ANA.id, BOB.id].into(),
         me: Me { id: 99, first_name: String::new(), username: "reveille_bot".to_owned() },
     };
-    let mut reading = batch::parse_batch(99, &[update], &access, &Redactor::new([])).unwrap();
+    let mut reading = batch::parse_batch(99, &[update], &access, &BTreeSet::new(), &Redactor::new([])).unwrap();
     reading.commands.remove(0)
 }
 

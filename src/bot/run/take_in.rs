@@ -92,7 +92,8 @@ impl Bot<'_> {
         let access = self.door.speakers(me);
         let tries = pairing::find_tries(updates, &access, &self.store.people().open_codes(now)?, &self.door.config);
         let updates = updates.get(..tries.taken).unwrap_or(updates);
-        let Some(mut reading) = batch::parse_batch(telegram.bot_id(), updates, &access, redactor) else {
+        let working = self.store.chats().list_working_chats()?;
+        let Some(mut reading) = batch::parse_batch(telegram.bot_id(), updates, &access, &working, redactor) else {
             return Ok(Accepted::default());
         };
         (reading.batch.pairs, reading.batch.wrong_codes) = (tries.pairs, tries.wrong);

@@ -293,6 +293,12 @@ pub(crate) const VARIANTS: &[Variant] = &[
         "let links = if message.links_as_text { Links::AsText } else { Links::Clickable };",
     ),
     story(
+        "integration::rich::tainted_answers_and_answers_to_others_are_never_rich",
+        "an answer that others' words may have shaped is a rich message",
+        "tainted-answer-goes-rich",
+        "if message.kind != OutgoingKind::Reply || !is_private {\n        return false;\n    }",
+    ),
+    story(
         "integration::stop::programs_that_a_stopped_wake_has_started_are_dead_when_the_order_is_carried_out",
         "what a stopped wake has started lives on",
         "stopped-wake-started-lives",

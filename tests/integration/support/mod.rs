@@ -20,6 +20,7 @@ pub(crate) mod spelled;
 pub(crate) mod story;
 pub(crate) mod telegram;
 mod telegram_files;
+mod telegram_rich;
 mod telegram_server;
 mod telegram_spec;
 pub(crate) mod tls;

@@ -63,6 +63,8 @@ pub(crate) struct SentMessage {
     pub(crate) buttons: Vec<String>,
     /// The content of the attached file, whose caption is the text.
     pub(crate) file: Option<String>,
+    /// True if it is a rich message, whose HTML is the text.
+    pub(crate) is_rich: bool,
 }
 
 /// A draft that the server showed.

@@ -14,6 +14,7 @@ use super::{
     telegram::SENT_AT,
     telegram::{Fault, SentMessage, ShownDraft, TOKEN},
     telegram_files::{self, Files},
+    telegram_rich,
     telegram_spec::{Spec, visible_text},
 };
 
@@ -167,6 +168,10 @@ impl Shared {
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
             "sendDocument" => match send_document(&mut state, request) {
+                Ok(message) => message,
+                Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
+            },
+            "sendRichMessage" => match telegram_rich::send_rich_message(&mut state, request) {
                 Ok(message) => message,
                 Err(problem) => return refusal(400, &format!("Bad Request: {problem}"), &Value::Null),
             },
@@ -344,6 +349,7 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
         preview: request["link_preview_options"]["is_disabled"] != true,
         buttons: buttons(request)?,
         file: None,
+        is_rich: false,
     };
     state.sent.push(message.clone());
     state.standing.push(((message.chat_id, message.message_id), visible.clone()));
@@ -353,7 +359,7 @@ fn send_message(state: &mut State, request: &Value) -> Result<Value, String> {
 }
 
 /// The data that the buttons under a message send back.
-fn buttons(request: &Value) -> Result<Vec<String>, String> {
+pub(super) fn buttons(request: &Value) -> Result<Vec<String>, String> {
     let rows = request["reply_markup"]["inline_keyboard"].as_array().into_iter().flatten();
     let data: Vec<String> = rows
         .flat_map(|row| row.as_array().unwrap())

@@ -36,6 +36,11 @@ pub enum Question {
         /// The possible answers.
         answers: Vec<NudgeAnswer>,
     },
+    /// Asks whether a sample of a rich message shows well.
+    Sample {
+        /// The row of the message.
+        outgoing_id: i64,
+    },
 }
 
 /// The meaning of a button.
@@ -74,7 +79,43 @@ pub enum ButtonChoice {
         /// The answer.
         answer: NudgeAnswer,
     },
+    /// An answer to a sample.
+    Sample {
+        /// The row of the sample.
+        outgoing_id: i64,
+        /// The answer.
+        answer: SampleAnswer,
+    },
 }
+
+/// A person's answer to a sample of a rich message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleAnswer {
+    /// It shows well: use rich messages.
+    ShowsWell,
+    /// It doesn't: use plain messages.
+    ShowsBadly,
+}
+
+impl SampleAnswer {
+    const ALL: [Self; 2] = [Self::ShowsWell, Self::ShowsBadly];
+
+    /// The name in buttons and in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ShowsWell => "well",
+            Self::ShowsBadly => "badly",
+        }
+    }
+
+    /// Finds an answer by its name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|answer| answer.name() == name)
+    }
+}
+
+/// The prefix of a sample button's data, before the answer's name.
+const SAMPLE: &str = "sample-";
 
 /// A person's answer to a nudge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +214,9 @@ impl Question {
                 let choice = |answer: &NudgeAnswer| ButtonChoice::Nudge { outgoing_id: *outgoing_id, answer: *answer };
                 answers.iter().map(choice).collect()
             }
+            Self::Sample { outgoing_id } => {
+                SampleAnswer::ALL.map(|answer| ButtonChoice::Sample { outgoing_id: *outgoing_id, answer }).to_vec()
+            }
         }
     }
 }
@@ -188,6 +232,7 @@ impl ButtonChoice {
             Self::Rule { nonce, is_yes: false } => format!("leave:{nonce}"),
             Self::Reminder { outgoing_id, answer } => format!("{}:{outgoing_id}", answer.name()),
             Self::Nudge { outgoing_id, answer } => format!("{NUDGE}{}:{outgoing_id}", answer.name()),
+            Self::Sample { outgoing_id, answer } => format!("{SAMPLE}{}:{outgoing_id}", answer.name()),
         }
     }
 
@@ -202,9 +247,10 @@ impl ButtonChoice {
             "add" | "leave" => Some(Self::Rule { nonce: nonce(), is_yes: name == "add" }),
             _ => {
                 let outgoing_id = which.parse().ok()?;
-                Some(match name.strip_prefix(NUDGE) {
-                    Some(name) => Self::Nudge { outgoing_id, answer: NudgeAnswer::from_name(name)? },
-                    None => Self::Reminder { outgoing_id, answer: ReminderAnswer::from_name(name)? },
+                Some(match (name.strip_prefix(NUDGE), name.strip_prefix(SAMPLE)) {
+                    (Some(name), _) => Self::Nudge { outgoing_id, answer: NudgeAnswer::from_name(name)? },
+                    (_, Some(name)) => Self::Sample { outgoing_id, answer: SampleAnswer::from_name(name)? },
+                    _ => Self::Reminder { outgoing_id, answer: ReminderAnswer::from_name(name)? },
                 })
             }
         }

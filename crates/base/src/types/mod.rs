@@ -17,7 +17,7 @@ pub use call::Effect;
 pub use chat::{ChannelKind, ChatKind, ChatRef};
 pub use cycle_id::is_cycle_id;
 pub use figure::{Aim, Figure, Measured, StatedEffect};
-pub use message::{ApprovalAnswer, ButtonChoice, NudgeAnswer, Question, ReminderAnswer, TextFile};
+pub use message::{ApprovalAnswer, ButtonChoice, NudgeAnswer, Question, ReminderAnswer, SampleAnswer, TextFile};
 pub use own_work::{NotOwnWork, OwnWork};
 pub use turn::{Stop, Usage};
 pub use verbs::{VERB, VERB_GROUPS, VerbGroup};

@@ -14,10 +14,13 @@ mod inbox;
 mod incoming;
 mod private;
 mod refusal;
+mod rich;
 mod said;
 mod sending;
 
-use reveille_base::types::{ApprovalAnswer, ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer};
+use reveille_base::types::{
+    ApprovalAnswer, ButtonChoice, ChatRef, NudgeAnswer, Question, ReminderAnswer, SampleAnswer,
+};
 
 pub use api::{AcceptedMessage, Me, RawUpdate, SetUpError, Telegram, WebhookInfo};
 pub use command::Command;
@@ -96,6 +99,8 @@ fn label_choice(choice: &ButtonChoice) -> &'static str {
         ButtonChoice::Nudge { answer: NudgeAnswer::InTheMorning, .. } => "🌅 Morning",
         ButtonChoice::Nudge { answer: NudgeAnswer::TakeBack, .. } => "↩️ Take it back",
         ButtonChoice::Nudge { answer: NudgeAnswer::NoMore, .. } => "🔕 No more nudges",
+        ButtonChoice::Sample { answer: SampleAnswer::ShowsWell, .. } => "✅ Shows well",
+        ButtonChoice::Sample { answer: SampleAnswer::ShowsBadly, .. } => "❌ Doesn't",
     }
 }
 

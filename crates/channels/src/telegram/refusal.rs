@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use super::error::RETRY_AFTER_MAX;
+use reveille_store::RichRefusal;
+
+use super::error::{RETRY_AFTER_MAX, TelegramError};
 
 /// An element of a message that Telegram refused and that can be left out. Nothing was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,18 @@ pub(super) enum MessageRefusal {
     /// The words match no list.
     Unknown,
 }
+
+/// The element of a rich message that was refused. Nothing was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RichMisfit {
+    /// The reference to the message replied to.
+    Reply,
+    /// The rich message itself.
+    Message(RichRefusal),
+}
+
+/// Signs of a chat that can't have rich messages.
+const NO_RICH_MESSAGES: [&str; 4] = ["unsupported", "not supported", "not available", "rich_message_forbidden"];
 
 /// Signs of a server that is too busy, so that nothing was sent.
 const BUSY: [&str; 5] = ["timeout", "timed out", "msg_wait", "try again", "busy"];
@@ -100,6 +114,28 @@ pub(super) fn sort_refusal(code: i64, description: &str) -> MessageRefusal {
         400 if has(&BUSY) => MessageRefusal::Wait(None),
         400 if has(&LENGTH) => MessageRefusal::Misfit(Misfit::Length),
         _ => MessageRefusal::Unknown,
+    }
+}
+
+/// Derives the next step from the refusal of a rich message. `None` if the error isn't about the message: it is handled like that of any
+/// other message.
+pub(super) fn sort_rich_refusal(error: &TelegramError) -> Option<RichMisfit> {
+    let (code, description) = match error {
+        TelegramError::Rejected { code, description } => (*code, description.as_str()),
+        // Older servers say only "Not Found" of a method. If it is the token, the plain message is refused too.
+        TelegramError::Unauthorized(words) if !words.to_ascii_lowercase().starts_with("unauthorized") => {
+            (404, words.as_str())
+        }
+        _ => return None,
+    };
+    let words = description.to_ascii_lowercase();
+    let message = |refusal| Some(RichMisfit::Message(refusal));
+    match (code, sort_refusal(code, description)) {
+        (404, _) => message(RichRefusal::MethodMissing),
+        (_, MessageRefusal::Wait(_) | MessageRefusal::ChatGone) => None,
+        _ if NO_RICH_MESSAGES.iter().any(|sign| words.contains(sign)) => message(RichRefusal::Unsupported),
+        (_, MessageRefusal::Misfit(Misfit::Reply)) => Some(RichMisfit::Reply),
+        _ => message(RichRefusal::Content),
     }
 }
 
@@ -250,6 +286,33 @@ mod tests {
             (429, "Too Many Requests", Unknown),
         ] {
             assert_eq!(sort_refusal(code, description), expected, "{code} {description}");
+        }
+    }
+
+    #[test]
+    fn a_refused_rich_message_goes_as_plain_ones_unless_the_refusal_is_about_something_else() {
+        use RichRefusal::{Content, MethodMissing, Unsupported};
+        let rejected = |description: &str| TelegramError::Rejected { code: 400, description: description.to_owned() };
+        for (error, expected) in [
+            (
+                TelegramError::Rejected { code: 404, description: "Not Found: method not found".to_owned() },
+                Some(RichMisfit::Message(MethodMissing)),
+            ),
+            (TelegramError::Unauthorized("Not Found".to_owned()), Some(RichMisfit::Message(MethodMissing))),
+            (TelegramError::Unauthorized("Unauthorized".to_owned()), None),
+            (rejected("Bad Request: RICH_MESSAGE_UNSUPPORTED"), Some(RichMisfit::Message(Unsupported))),
+            (rejected("Bad Request: rich messages are not supported"), Some(RichMisfit::Message(Unsupported))),
+            (rejected("Bad Request: can't parse rich message"), Some(RichMisfit::Message(Content))),
+            (rejected("Bad Request: SOMETHING_NEW"), Some(RichMisfit::Message(Content))),
+            (rejected("Bad Request: BUTTON_DATA_INVALID"), Some(RichMisfit::Message(Content))),
+            (rejected("Bad Request: message to be replied not found"), Some(RichMisfit::Reply)),
+            (rejected("Bad Request: chat not found"), None),
+            (rejected("FLOOD_WAIT_17"), None),
+            (TelegramError::RetryAfter(Duration::from_secs(5)), None),
+            (TelegramError::Ambiguous { why: "reset".to_owned() }, None),
+            (TelegramError::NotSent { why: "no route".to_owned() }, None),
+        ] {
+            assert_eq!(sort_rich_refusal(&error), expected, "{error}");
         }
     }
 }

@@ -10,11 +10,14 @@ use teloxide_core::{
 
 use reveille_base::types::{ChatRef, Question, TextFile};
 use reveille_memory::render;
+use reveille_store::RichRefusal;
 
 use super::{
     AcceptedMessage, Telegram, TelegramError,
-    refusal::{MessageRefusal, Misfit, sort_refusal},
-    render_buttons, to_chat_id, to_message_id, to_thread_id, without_preview,
+    refusal::{MessageRefusal, Misfit, RichMisfit, sort_refusal, sort_rich_refusal},
+    render_buttons,
+    rich::SendRichMessage,
+    to_chat_id, to_message_id, to_thread_id, without_preview,
 };
 use crate::{Channel, Form, Outgoing, SendError, SendFuture, Sent};
 
@@ -26,7 +29,8 @@ impl Channel for Telegram {
     /// goes to the chat itself with a remark.
     fn send<'a>(&'a self, part: &'a Outgoing) -> SendFuture<'a> {
         Box::pin(async move {
-            let mut attempt = SendAttempt { part: part.clone(), form: Form::Html };
+            let form = if part.rich.is_some() { Form::Rich } else { Form::Html };
+            let mut attempt = SendAttempt { part: part.clone(), form };
             loop {
                 let error = match self.send_as(&attempt.part, attempt.form).await {
                     Ok(taken) => {
@@ -50,6 +54,11 @@ struct SendAttempt {
 impl SendAttempt {
     /// The next attempt, without the refused element. An error if the refusal is about something else, or no element is left to omit.
     fn next_attempt(self, error: TelegramError) -> Result<Self, SendError> {
+        if self.form == Form::Rich
+            && let Some(misfit) = sort_rich_refusal(&error)
+        {
+            return self.next_rich_attempt(misfit, &error);
+        }
         let TelegramError::Rejected { code, description } = &error else {
             return Err(match error {
                 TelegramError::MigratedTo(to) => {
@@ -72,6 +81,18 @@ impl SendAttempt {
             MessageRefusal::Unknown => None,
         };
         next.ok_or(SendError::Never { why })
+    }
+
+    /// The next attempt at a rich message: only a bad reply can be left out. Every other refusal leaves the message to plain parts.
+    fn next_rich_attempt(self, misfit: RichMisfit, error: &TelegramError) -> Result<Self, SendError> {
+        let refusal = match misfit {
+            RichMisfit::Reply if self.part.reply_to.is_some() => {
+                return Ok(Self { part: Outgoing { reply_to: None, ..self.part }, form: self.form });
+            }
+            RichMisfit::Reply => RichRefusal::Content,
+            RichMisfit::Message(refusal) => refusal,
+        };
+        Err(SendError::RichRefused { refusal, why: error.to_string() })
     }
 
     /// The attempt without one optional element; `None` if it is already absent.
@@ -126,6 +147,9 @@ fn as_file(part: Outgoing) -> Outgoing {
 impl Telegram {
     /// Sends a part, as a file with a caption if the part has one.
     async fn send_as(&self, part: &Outgoing, form: Form) -> Result<AcceptedMessage, TelegramError> {
+        if let (Form::Rich, Some(html)) = (form, &part.rich) {
+            return self.call(&SendRichMessage::new(part, html)?).await;
+        }
         let text = if form == Form::Html { &part.html } else { &part.plain };
         let parse_mode = (form == Form::Html).then_some(ParseMode::Html);
         let message_thread_id = part.thread_id.map(to_thread_id).transpose()?;
@@ -167,6 +191,7 @@ mod tests {
             plain: "hi".to_owned(),
             silent: false,
             file: None,
+            rich: None,
             question: Some(Question::Approval { nonce: "n".to_owned(), may_stand: false }),
         }
     }

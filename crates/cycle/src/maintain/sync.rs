@@ -5,13 +5,15 @@ use std::{cell::OnceCell, time::Duration};
 
 use chrono::TimeDelta;
 
+use reveille_base::types::ChatRef;
 use reveille_channels::delivery;
+use reveille_config::{Config, TelegramRich};
 use reveille_git::{
     BroughtIn, Integrated, MAINTAIN_TIMEOUT, Patience, PersonEdits, Pushed, REMOTE_TIMEOUT, RemoteError, Repo,
     RepoError,
 };
 use reveille_memory::outside;
-use reveille_store::UpkeepKind;
+use reveille_store::{RichConsent, RichRule, UpkeepKind};
 
 use crate::{
     context::{Terminal, WakeError},
@@ -151,11 +153,24 @@ pub(crate) async fn deliver(session: &mut Session<'_>) -> Result<(), WakeError> 
         let (clock, redactor) = (session.context.clock, session.context.redactor);
         let sharing = &session.sharing;
         let may_send = || !sharing.is_lost();
+        let rich = find_rich_rule(session.context.config);
         let delivered =
-            delivery::deliver_in_wake(&mut session.store, channel, &may_send, &session.me, clock, redactor).await?;
+            delivery::deliver_in_wake(&mut session.store, channel, (&may_send, rich), &session.me, clock, redactor)
+                .await?;
         tracing::info!(sent = delivered.sent, left = delivered.left, "delivered");
     }
     Ok(())
+}
+
+/// Returns the chat that may get rich messages: the owner's private chat. Others are never asked how a sample shows.
+fn find_rich_rule(config: &Config) -> Option<RichRule> {
+    let consent = match config.telegram_rich {
+        TelegramRich::Auto => RichConsent::Sampled,
+        TelegramRich::Always => RichConsent::Given,
+        TelegramRich::Never => return None,
+    };
+    let chat = config.owner_chat;
+    (chat != ChatRef::TERMINAL && !chat.is_group()).then_some(RichRule { chat, consent })
 }
 
 /// Returns `true` if a person waits for an answer that the current model can give.

@@ -266,7 +266,7 @@ impl OpenLink {
 }
 
 /// Returns whether Telegram opens this address from a link.
-fn is_openable(url: &str) -> bool {
+pub(super) fn is_openable(url: &str) -> bool {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
     matches!(scheme.as_str(), "http" | "https" | "tg" | "mailto")
         && url.len() <= URL_BYTES_MAX
@@ -274,7 +274,7 @@ fn is_openable(url: &str) -> bool {
 }
 
 /// Returns the first word of a fence's info string, if it looks like a language name.
-fn parse_language(kind: &CodeBlockKind<'_>) -> Option<String> {
+pub(super) fn parse_language(kind: &CodeBlockKind<'_>) -> Option<String> {
     let CodeBlockKind::Fenced(info) = kind else { return None };
     let word = info.split([' ', '\t', ',', '{']).next()?;
     let known = word.chars().all(|c| c.is_ascii_alphanumeric() || "+-#_.".contains(c));

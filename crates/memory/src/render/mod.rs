@@ -6,6 +6,7 @@
 
 mod addresses;
 mod blocks;
+mod rich;
 mod split;
 mod styled;
 mod table;
@@ -17,6 +18,7 @@ mod writer;
 
 use std::ops::Range;
 
+pub use rich::{RichMessage, mark_rich_repeat, render_rich};
 use styled::Styled;
 pub use terminal::{Looks, render_terminal, without_escapes};
 pub use wrap::wrap_text;

@@ -155,7 +155,7 @@ impl Styled {
 }
 
 /// Appends `text` as HTML text.
-fn escape_text(text: &str, html: &mut String) {
+pub(super) fn escape_text(text: &str, html: &mut String) {
     for c in text.chars() {
         match c {
             '<' => html.push_str("&lt;"),
@@ -167,7 +167,7 @@ fn escape_text(text: &str, html: &mut String) {
 }
 
 /// Appends `text` as the value of a double-quoted attribute.
-fn escape_attribute(text: &str, html: &mut String) {
+pub(super) fn escape_attribute(text: &str, html: &mut String) {
     for c in text.chars() {
         match c {
             '"' => html.push_str("&quot;"),

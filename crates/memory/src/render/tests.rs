@@ -317,7 +317,7 @@ fn dense(text: &str) -> String {
 }
 
 /// Pieces of Markdown, so that random texts have structure.
-fn markdownish() -> impl Strategy<Value = String> {
+pub(super) fn markdownish() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         proptest::sample::select(vec![
             "**",

@@ -1,7 +1,7 @@
 //! `/stop`: a row that outlives restarts. The owner's stop halts every wake and all sending except answers to commands. A guest's stop
 //! concerns that guest's chat alone: its cycle ends, its messages are kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
@@ -42,6 +42,13 @@ impl<S: ReadStore> Chats<S> {
         let mut chats = self.0.conn().prepare("SELECT chat_id, at FROM stopped_chats")?;
         let chats = chats.query_map([], |row| Ok((row.get(0)?, parse_time(&row.get::<_, String>(1)?))))?;
         Ok(chats.collect::<sql::QueryResult<_>>()?)
+    }
+
+    /// The chats for which a wake works now, or was interrupted a moment ago.
+    pub fn list_working_chats(&self) -> Result<BTreeSet<ChatRef>> {
+        let sql = "SELECT DISTINCT chat_id FROM cycles WHERE state = 'running' AND chat_id IS NOT NULL";
+        let mut chats = self.0.conn().prepare(sql)?;
+        Ok(chats.query_map([], |row| row.get(0))?.collect::<sql::QueryResult<_>>()?)
     }
 
     /// Returns whether work for a chat is stopped, by the owner's order or by the chat's own.

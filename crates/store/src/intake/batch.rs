@@ -22,7 +22,7 @@ use crate::{
         overheard,
         parts::{self, UpdateEffect},
     },
-    outbox::planned,
+    outbox::{planned, rich},
     people::pairing,
     reminders::{answered, nudged},
     sql::{OptionalExtension as _, Transaction},
@@ -158,6 +158,7 @@ impl<S: WriteStore> Inbox<S> {
                         }
                         has_decided
                     }
+                    ButtonChoice::Sample { outgoing_id, answer } => rich::record_tap(tx, (tap.chat, tap.message_id), (*outgoing_id, *answer), now)?,
                 };
                 accepted.has_orders |= has_decided;
                 accepted.taps.push((tap.clone(), has_decided));

@@ -16,7 +16,10 @@ use crate::{
     areas::{Outbox, ReadStore, WriteStore},
     chats::moved::{self, MAY_BE_SPOKEN_TO, Moved},
     odd_rows::SENDABLE,
-    outbox::{planned, questions, recipients},
+    outbox::{
+        planned, questions, recipients,
+        rich::{self, ChosenForm, RichRefusal, RichRule},
+    },
     sql::{self, OptionalExtension as _, Transaction},
     to_json,
 };
@@ -50,6 +53,8 @@ pub struct Claimed {
     pub file: Option<TextFile>,
     /// The question's buttons, if this is the last part of a question or a reminder.
     pub question: Option<Question>,
+    /// The HTML of the whole message as one rich message; the formatted text is then unused.
+    pub rich: Option<String>,
 }
 
 /// A choice of parts and their order: by default everything deliverable, oldest first.
@@ -61,6 +66,8 @@ pub struct Pick<'a> {
     pub served: &'a [ChatRef],
     /// The chats to skip for now.
     pub alone: &'a [ChatRef],
+    /// The chat that may get rich messages; `None` for no chat.
+    pub rich: Option<RichRule>,
 }
 
 /// The state of a part.
@@ -131,6 +138,13 @@ pub enum PartOutcome {
     Unknown(String),
     /// Refused by the channel for good.
     Failed(String),
+    /// Surely not sent: the rich message was refused, and goes as plain parts.
+    RichRefused {
+        /// The kind of refusal.
+        refusal: RichRefusal,
+        /// The reason.
+        why: String,
+    },
 }
 
 /// SQL condition for a deliverable message `o`. A cycle's texts leave after its commit, since a wake ends with commit, deliver, push.
@@ -275,6 +289,9 @@ impl<S: WriteStore> Outbox<S> {
             PartOutcome::Moved { why, .. } => (PartState::Planned, None, Some(why)),
             PartOutcome::Unknown(why) => (PartState::Unknown, None, Some(why)),
             PartOutcome::Failed(why) => (PartState::Failed, None, Some(why)),
+            PartOutcome::RichRefused { refusal, why } => {
+                return self.0.write_unfenced(|tx| rich::record_refusal(tx, claimed, (*refusal, why), now));
+            }
         };
         self.0.write_unfenced(|tx| {
             let n = tx.execute(
@@ -411,6 +428,8 @@ fn claim_next_part(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: Dat
                     (questions::find_rule_question(tx, row.get(0)?, part)?, whole)
                 } else if kind == OutgoingKind::Tell.as_str() {
                     (questions::find_nudge_question(tx, row.get(0)?, part)?, whole)
+                } else if kind == OutgoingKind::Notice.as_str() {
+                    (rich::find_sample_question(tx, row.get(0)?)?, whole)
                 } else {
                     (None, whole)
                 };
@@ -426,10 +445,19 @@ fn claim_next_part(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: Dat
                     attempts: row.get::<_, u32>(8)? + 1,
                     file,
                     question,
+                    rich: None,
                 })
             },
         )
         .optional()?;
+    let claimed = match claimed {
+        Some(claimed) => match rich::choose_form(tx, &claimed, pick.rich, now)? {
+            ChosenForm::Plain => Some(claimed),
+            ChosenForm::Rich(html) => Some(Claimed { rich: Some(html), file: None, ..claimed }),
+            ChosenForm::Replanned => return claim_next_part(tx, pick, me, now),
+        },
+        None => None,
+    };
     if let Some(claimed) = &claimed {
         tx.execute(
             // fault: part-being-sent-taken

@@ -8,6 +8,7 @@ pub(crate) mod proposed;
 pub(crate) mod provenance;
 pub(crate) mod questions;
 pub(crate) mod recipients;
+pub(crate) mod rich;
 pub(crate) mod shortage;
 pub(crate) mod shown;
 pub(crate) mod undelivered;

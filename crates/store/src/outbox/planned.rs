@@ -12,7 +12,7 @@ use super::provenance;
 use crate::{
     NewOutgoing, OutgoingKind, Result,
     odd_rows::read_text,
-    outbox::{questions, recipients},
+    outbox::{questions, recipients, rich},
     sql::{self, OptionalExtension as _, Transaction},
 };
 
@@ -68,7 +68,10 @@ pub(crate) fn insert(tx: &Transaction<'_>, message: &NewOutgoing, now: DateTime<
         }
         // fault: links-followed-others-words
         let links = if message.links_as_text || taint.is_some() { Links::AsText } else { Links::Clickable };
-        plan_message_parts(tx, id, &text, message.kind, links, now)?;
+        let parts = plan_message_parts(tx, id, &text, message.kind, links, now)?;
+        if rich::is_candidate(message, &text, links, parts) {
+            rich::note_candidate(tx, id)?;
+        }
     }
     Ok(id)
 }
@@ -96,7 +99,19 @@ pub(super) fn plan_without_file(tx: &Transaction<'_>, id: i64, now: DateTime<Utc
     plan_messages(tx, id, &render::render_with_links(&text, Links::AsText), now)
 }
 
-/// Plans a message's parts. A question always stays a message, because its buttons are below it.
+/// Plans a refused rich message as plain parts. They bear the mark of a repeat if an earlier attempt may have arrived.
+pub(super) fn plan_plain_again(tx: &Transaction<'_>, id: i64, is_repeat: bool, now: DateTime<Utc>) -> Result<()> {
+    let sql = "SELECT message_text FROM outgoing_messages WHERE id = ?1";
+    let text = tx.query_row(sql, [id], |row| read_text(row, 0))?;
+    tx.execute("DELETE FROM outgoing_parts WHERE outgoing_id = ?1", [id])?;
+    plan_message_parts(tx, id, &text, OutgoingKind::Reply, Links::Clickable, now)?;
+    if is_repeat {
+        tx.execute("UPDATE outgoing_parts SET repeats = 1 WHERE outgoing_id = ?1", [id])?;
+    }
+    Ok(())
+}
+
+/// Plans a message's parts, and returns the number of plain messages that the text needs. A question always stays a message, because its buttons are below it.
 fn plan_message_parts(
     tx: &Transaction<'_>,
     id: i64,
@@ -104,7 +119,7 @@ fn plan_message_parts(
     kind: OutgoingKind,
     links: Links,
     now: DateTime<Utc>,
-) -> Result<()> {
+) -> Result<usize> {
     let parts = render::render_with_links(text, links);
     if parts.len() >= FILE_FROM_PARTS
         && kind != OutgoingKind::Approval
@@ -114,9 +129,10 @@ fn plan_message_parts(
             "INSERT INTO outgoing_parts (outgoing_id, part, html, plain, as_file, changed_at) VALUES (?1, 0, ?2, ?3, 1, ?4)",
             (id, &part.html, &part.plain, format_rfc3339(now)),
         )?;
-        return Ok(());
+    } else {
+        plan_messages(tx, id, &parts, now)?;
     }
-    plan_messages(tx, id, &parts, now)
+    Ok(parts.len())
 }
 
 fn plan_messages(tx: &Transaction<'_>, id: i64, parts: &[render::RenderedPart], now: DateTime<Utc>) -> Result<()> {

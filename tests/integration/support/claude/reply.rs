@@ -137,6 +137,8 @@ enum End {
     CutAt(usize, Gate),
     Error(usize, Value),
     Stall(usize, Gate),
+    /// Stalls at several places, each with its own gate.
+    Paced(Vec<(usize, Gate)>),
 }
 
 /// A rendered reply, and the turn that a client receives by reading all of it.
@@ -267,6 +269,11 @@ impl Reply {
         self.ending(End::Stall(events, gate.clone()))
     }
 
+    /// Stalls the stream after each of these numbers of events, until its gate opens. The numbers grow.
+    pub(crate) fn paced(self, stalls: Vec<(usize, Gate)>) -> Self {
+        self.ending(End::Paced(stalls))
+    }
+
     fn ending(mut self, end: End) -> Self {
         if let Kind::Turn(turn) = &mut self.0 {
             turn.end = end;
@@ -303,6 +310,16 @@ impl ScriptedTurn {
             }
             End::Stall(count, gate) => {
                 [sent(&events[..count]), vec![Step::Wait(gate)], sent(&events[count..])].concat()
+            }
+            End::Paced(stalls) => {
+                let (mut steps, mut at) = (Vec::new(), 0);
+                for (count, gate) in stalls {
+                    steps.extend(sent(&events[at..count]));
+                    steps.push(Step::Wait(gate));
+                    at = count;
+                }
+                steps.extend(sent(&events[at..]));
+                steps
             }
         };
         let response = Response::stream(200, steps)

@@ -7,6 +7,7 @@
 pub mod amend;
 mod classify;
 mod judge;
+pub mod folders;
 mod keep;
 mod load;
 mod named;

@@ -163,7 +163,9 @@ async fn print_codes(site: &Arc<PageSite>) -> Infallible {
 async fn show_codes(socket: &Path) -> ExitCode {
     match socket::request_codes(socket).await {
         Ok(codes) if codes.expose().is_empty() => {
-            complain("Nothing on the page waits for a code. Make the change there first; the page then asks for its code.");
+            complain(
+                "Nothing on the page waits for a code. Make the change there first; the page then asks for its code.",
+            );
             ExitCode::from(EXIT_FAILED)
         }
         Ok(codes) => {

@@ -390,9 +390,7 @@ pub fn parse_setting(
     }
     let taken = match SetupStep::ALL.into_iter().find(|step| step.settings() == [name]) {
         _ if is_secret(name) => build_secret_change(name, answer),
-        _ if is_like_a_key(answer) => {
-            TakenAnswer::Wrong("that looks like a key, which doesn't belong here".to_owned())
-        }
+        _ if is_like_a_key(answer) => TakenAnswer::Wrong("that looks like a key, which doesn't belong here".to_owned()),
         // For some settings, “none” is a value of its own and not the default.
         _ if answer.eq_ignore_ascii_case(NONE) && check_value(name, NONE, said.home()).is_ok() => {
             TakenAnswer::Changes(SettingChanges::from([(name, Some(NONE.to_owned()))]))

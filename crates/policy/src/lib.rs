@@ -6,8 +6,8 @@
 
 pub mod amend;
 mod classify;
-mod judge;
 pub mod folders;
+mod judge;
 mod keep;
 mod load;
 mod named;

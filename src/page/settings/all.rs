@@ -77,7 +77,8 @@ async fn show_all(State(site): State<Arc<PageSite>>, Query(asked): Query<SearchQ
 
 /// Returns `true` if a setting has all the words that somebody looks for.
 fn matches_search(setting: &ShownSetting, wanted: &str) -> bool {
-    let text = format!("{} {} {} {}", setting.name, setting.shown, setting.group.title(), describe_setting(setting.name));
+    let text =
+        format!("{} {} {} {}", setting.name, setting.shown, setting.group.title(), describe_setting(setting.name));
     let text = text.to_lowercase();
     wanted.to_lowercase().split_whitespace().all(|word| text.contains(word))
 }
@@ -169,7 +170,8 @@ fn find_changeable(name: &str) -> Result<&'static Setting, PageError> {
     let setting = find_setting(name).ok_or_else(|| PageError::Missing("There is no such setting.".to_owned()))?;
     match setting.name {
         "WORKSPACE_DIR" => Err(PageError::Missing(
-            "The workspace can't be changed here: everything that this page shows is in it. `wake init` moves it.".to_owned(),
+            "The workspace can't be changed here: everything that this page shows is in it. `wake init` moves it."
+                .to_owned(),
         )),
         _ => Ok(setting),
     }

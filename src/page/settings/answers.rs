@@ -19,9 +19,7 @@ use super::{
     CurrentSettings, SettingsPlace,
     change::{self, Proposal},
     confirm::render_last,
-    fields::{
-        Problems, SentFields, SettingField, capitalize, render_code_badge, render_form_end, render_state,
-    },
+    fields::{Problems, SentFields, SettingField, capitalize, render_code_badge, render_form_end, render_state},
     render_place,
 };
 use crate::{
@@ -32,9 +30,7 @@ use crate::{
         parts::build_address,
         site::{PageContext, PageSite},
     },
-    setup::{
-        AssistantNames, FoundServer, SetupQuestion, SetupStep, TakenAnswer, is_example_server, parse_setting,
-    },
+    setup::{AssistantNames, FoundServer, SetupQuestion, SetupStep, TakenAnswer, is_example_server, parse_setting},
 };
 
 const PLACE: SettingsPlace = SettingsPlace::Answers;
@@ -124,7 +120,10 @@ impl Draft {
     }
 }
 
-async fn show_answers(State(site): State<Arc<PageSite>>, Query(asked): Query<AskedService>) -> Result<Markup, PageError> {
+async fn show_answers(
+    State(site): State<Arc<PageSite>>,
+    Query(asked): Query<AskedService>,
+) -> Result<Markup, PageError> {
     let of_site = Arc::clone(&site);
     site.run_blocking(move |desk| render_page(&of_site, desk, &asked, None, &Problems::new())).await
 }
@@ -302,7 +301,8 @@ fn render_step(
             }
         }
         SetupStep::ServerUrl => {
-            let present = if is_example_server(&draft.config) { String::new() } else { draft.config.openai_base_url.clone() };
+            let present =
+                if is_example_server(&draft.config) { String::new() } else { draft.config.openai_base_url.clone() };
             render_line(name, question, hint, &typed(name).unwrap_or(present), problems)
         }
         SetupStep::ServerModel => {
@@ -311,7 +311,8 @@ fn render_step(
             render_line(name, question, hint, &typed(name).unwrap_or_else(|| present.to_owned()), problems)
         }
         _ => {
-            let present = draft.config.openai_price.map(|(input, output)| format!("{input}/{output}")).unwrap_or_default();
+            let present =
+                draft.config.openai_price.map(|(input, output)| format!("{input}/{output}")).unwrap_or_default();
             render_line(name, question, hint, &typed(name).unwrap_or(present), problems)
         }
     }

@@ -246,4 +246,3 @@ fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checkin
     };
     Outcome::Made { told, reverse: Some(PageChange::RemoveServer(server.name.clone())) }
 }
-

@@ -10,7 +10,7 @@ use reveille_base::{
     redact::is_like_a_key,
     words::{one_line, truncate_text},
 };
-use reveille_config::{GivenSettings, RepoUrl, SettingChanges, find_setting, is_secret};
+use reveille_config::{Autonomy, GivenSettings, InitiativeLevel, RepoUrl, SettingChanges, find_setting, is_secret};
 use reveille_policy::folders::{FolderAccess, FolderGrant};
 use reveille_tools::mcp::client::amend::{NewPlace, NewServer, ServerSwitch};
 
@@ -120,12 +120,17 @@ pub(super) enum Checking {
 }
 
 /// Makes a change, or lets it wait for its code.
-pub(super) async fn submit(site: &Arc<PageSite>, session: SessionMark, proposal: Proposal) -> Result<Response, PageError> {
+pub(super) async fn submit(
+    site: &Arc<PageSite>,
+    session: SessionMark,
+    proposal: Proposal,
+) -> Result<Response, PageError> {
     let needs_code = proposal.needs_code;
     let kept = lock(&site.settings.pending).add(session, proposal, clock::read_awake_time());
     let number = kept.map_err(|why| match why {
         NotKept::Full => PageError::Refused(
-            "Too many changes wait for a code. Finish or drop one, or wait ten minutes. Nothing was changed.".to_owned(),
+            "Too many changes wait for a code. Finish or drop one, or wait ten minutes. Nothing was changed."
+                .to_owned(),
         ),
         NotKept::NoRandomness => PageError::Broken,
     })?;
@@ -146,9 +151,8 @@ pub(super) async fn finish(
     let approved = lock(&site.settings.pending).approved(number, session, clock::read_awake_time());
     let Some(proposal) = approved else { return Err(confirm::gone()) };
     let (of_site, of_change) = (Arc::clone(site), proposal.clone());
-    let outcome = site
-        .run_blocking(move |desk| carry_out(&of_site, desk, session, &of_change.change, checking))
-        .await?;
+    let outcome =
+        site.run_blocking(move |desk| carry_out(&of_site, desk, session, &of_change.change, checking)).await?;
     match outcome {
         Outcome::Made { told, reverse } => {
             lock(&site.settings.pending).forget(number, session);
@@ -173,7 +177,7 @@ pub(super) fn describe_change(given: &GivenSettings, name: &'static str, value: 
     let shown = |value: Option<&str>| match value {
         Some(value) => format_value(name, value),
         None if default.is_empty() => "none".to_owned(),
-        None => format!("{default} (the default)"),
+        None => format!("{}, the default", format_value(name, default)),
     };
     let words = match value {
         Some(_) if is_secret(name) => "a new value, which isn't shown".to_owned(),
@@ -188,8 +192,26 @@ pub(super) fn format_value(name: &str, value: &str) -> String {
     if is_secret(name) || is_like_a_key(value) {
         return "a value that isn't shown".to_owned();
     }
-    let shown = if value.contains("://") { RepoUrl::new(value).to_string() } else { value.to_owned() };
+    let shown = match find_level(name, value) {
+        Some(meaning) => format!("{value} ({meaning})"),
+        None if value.contains("://") => RepoUrl::new(value).to_string(),
+        None => value.to_owned(),
+    };
     truncate_text(&one_line(&shown), MAX_VALUE_CHARS)
+}
+
+/// Finds the meaning of a level.
+fn find_level(name: &str, value: &str) -> Option<&'static str> {
+    match name {
+        "AUTONOMY" => [Autonomy::AskAll, Autonomy::Smart, Autonomy::Full]
+            .into_iter()
+            .find(|level| level.as_str() == value)
+            .map(Autonomy::describe),
+        "INITIATIVE" => {
+            InitiativeLevel::ALL.into_iter().find(|level| level.as_str() == value).map(InitiativeLevel::describe)
+        }
+        _ => None,
+    }
 }
 
 /// Makes one line without control and invisible characters: a terminal shows it, too.
@@ -213,4 +235,3 @@ pub(super) fn describe_grant(grant: &FolderGrant) -> String {
         FolderAccess::Write => format!("It may read and write {}", grant.path),
     }
 }
-

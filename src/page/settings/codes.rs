@@ -42,10 +42,7 @@ struct PendingChange {
 
 enum PendingState {
     /// It needs a code.
-    Asking {
-        code: Option<Digest>,
-        wrong: u32,
-    },
+    Asking { code: Option<Digest>, wrong: u32 },
     /// It needs none, or its code was right.
     Approved,
     /// There were too many wrong codes.
@@ -63,7 +60,9 @@ pub(super) enum NotKept {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TypedCode {
     Right,
-    Wrong { left: u32 },
+    Wrong {
+        left: u32,
+    },
     /// No such change waits for a code of this session.
     Unknown,
 }

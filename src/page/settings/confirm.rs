@@ -12,7 +12,7 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use reveille_base::{clock, words::format_count};
+use reveille_base::clock;
 
 use super::{
     CurrentSettings, SettingsDesk, SettingsPlace,
@@ -169,8 +169,8 @@ fn render_question(number: &str, shown: &ShownPending, left: Option<u32>) -> Mar
             input type="hidden" name="change" value=(number);
             @if let Some(left) = left {
                 p .note.bad role="alert" {
-                    "That isn't the code for this change. Nothing was changed. You have "
-                    (format_count(left as usize, "try")) " left."
+                    "That isn't the code for this change. Nothing was changed. "
+                    @if left == 1 { "You can try once more." } @else { "You can try " (left) " more times." }
                 }
             }
             div .field {

@@ -160,7 +160,7 @@ impl CurrentSettings {
 fn render_place(title: &str, content: &Markup) -> Markup {
     let content = html! {
         p .set-back { a href="/settings" { "‹ Settings" } }
-        div .set { (content) }
+        div .set.set-form { (content) }
     };
     render_frame(PagePlace::Settings, title, &content)
 }

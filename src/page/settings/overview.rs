@@ -105,7 +105,11 @@ fn render_problems(desk: &PageContext<'_>, current: &CurrentSettings) -> Markup 
 }
 
 /// Describes the present state of a group on one line.
-fn describe_state(place: SettingsPlace, current: &CurrentSettings, desk: &PageContext<'_>) -> Result<String, PageError> {
+fn describe_state(
+    place: SettingsPlace,
+    current: &CurrentSettings,
+    desk: &PageContext<'_>,
+) -> Result<String, PageError> {
     let config = &current.config;
     let time = |time: chrono::NaiveTime| time.format("%H:%M").to_string();
     Ok(match place {

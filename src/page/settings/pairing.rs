@@ -43,7 +43,8 @@ pub(super) fn offer(
     config: &Config,
 ) -> Result<(), String> {
     let token = config.telegram_token.as_ref().ok_or("There is no bot yet: save its token first.")?;
-    let telegram = Telegram::new(&config.telegram_api_url, token.expose().to_owned()).map_err(|error| error.to_string())?;
+    let telegram =
+        Telegram::new(&config.telegram_api_url, token.expose().to_owned()).map_err(|error| error.to_string())?;
     let me = async { tokio::time::timeout(PATIENCE, telegram.get_me()).await };
     let me = match tokio::runtime::Handle::current().block_on(me) {
         Ok(Ok(me)) => me,

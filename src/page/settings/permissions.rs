@@ -22,7 +22,9 @@ use super::{
     CurrentSettings, SettingsPlace,
     change::{self, PageChange, Proposal, describe_grant},
     confirm::render_last,
-    fields::{FieldKind, Problems, SentFields, SettingField, capitalize, parse_fields, render_code_badge, render_form_end},
+    fields::{
+        FieldKind, Problems, SentFields, SettingField, capitalize, parse_fields, render_code_badge, render_form_end,
+    },
     render_place,
 };
 use crate::page::{
@@ -56,7 +58,10 @@ impl FolderForm {
     }
 }
 
-async fn show_permissions(State(site): State<Arc<PageSite>>, Query(said): Query<NoteQuery>) -> Result<Markup, PageError> {
+async fn show_permissions(
+    State(site): State<Arc<PageSite>>,
+    Query(said): Query<NoteQuery>,
+) -> Result<Markup, PageError> {
     let of_site = Arc::clone(&site);
     site.run_blocking(move |desk| render_page(&of_site, desk, &said, None)).await
 }
@@ -144,7 +149,8 @@ fn render_page(
 
 fn render_folders(desk: &PageContext<'_>, current: &CurrentSettings, refused: Option<(&FolderGrant, &str)>) -> Markup {
     let path = current.config.policy_path();
-    let listed = policy::read_text(&path).and_then(|text| folders::list_folders(&text).map_err(|error| error.to_string()));
+    let listed =
+        policy::read_text(&path).and_then(|text| folders::list_folders(&text).map_err(|error| error.to_string()));
     html! {
         section .card aria-labelledby="folders" {
             h2 #folders { "Folders" }

@@ -183,7 +183,8 @@ fn render_times(current: &CurrentSettings, sent: Option<&SentFields>, problems: 
         Some((from, until)) => (from.to_owned(), until.to_owned()),
         None => (from, until),
     };
-    let levels = InitiativeLevel::ALL.map(|level| (level.as_str().to_owned(), format!("{}: {}", level.as_str(), level.describe())));
+    let levels = InitiativeLevel::ALL
+        .map(|level| (level.as_str().to_owned(), format!("{}: {}", level.as_str(), level.describe())));
     let fields = [
         SettingField::line("TELL_PER_DAY", "How many times a day it may speak unasked", "A number from 0 to 100."),
         SettingField {
@@ -222,7 +223,11 @@ fn render_budget(current: &CurrentSettings, sent: Option<&SentFields>, problems:
             "At most a day, in US dollars",
             "When it is spent, messages wait until midnight. 0: it uses no paid model.",
         ),
-        SettingField::line("MONTHLY_BUDGET_USD", "At most a month, in US dollars", "Empty: no limit except the daily one."),
+        SettingField::line(
+            "MONTHLY_BUDGET_USD",
+            "At most a month, in US dollars",
+            "Empty: no limit except the daily one.",
+        ),
     ];
     html! {
         p .meta { "More " (render_code_badge()) "; less doesn't." }
@@ -265,7 +270,8 @@ fn parse_names(form: &NamesForm, current: &CurrentSettings) -> Result<AssistantN
 
 fn write_names(desk: &PageContext<'_>, names: &AssistantNames) -> Result<String, PageError> {
     let (config, clock) = (desk.config, desk.config.clock());
-    let mut session = PersonSession::take(PersonSessionTools { config, clock: clock.as_ref(), redactor: desk.redactor })?;
+    let mut session =
+        PersonSession::take(PersonSessionTools { config, clock: clock.as_ref(), redactor: desk.redactor })?;
     let written = commit_names(&mut session, names);
     if let Err(error) = session.release() {
         tracing::warn!(%error, "the lease was not given back after the names changed");

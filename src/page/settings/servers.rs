@@ -1,6 +1,6 @@
 //! MCP servers: what each offers in plain words, and adding, switching and removing them.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Form, Router,
@@ -12,7 +12,10 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use reveille_base::words::{format_count, one_line, truncate_text};
+use reveille_base::{
+    process::find_program,
+    words::{format_count, one_line, truncate_text},
+};
 use reveille_config::Config;
 use reveille_policy as policy;
 use reveille_tools::mcp::client::{
@@ -83,6 +86,11 @@ async fn add_server(
             let is_known = known.servers.iter().chain(&known.off).any(|one| one.name == tried.name);
             let why = match tried.check(desk.config.home.as_deref()) {
                 _ if is_known => format!("there is a server {} already.", tried.name),
+                Ok(Server { place: ServerPlace::Command { command, .. }, .. })
+                    if command.first().is_some_and(|program| find_program(Path::new(program)).is_none()) =>
+                {
+                    "there is no such program on this machine. Install it first, and give its whole path.".to_owned()
+                }
                 Ok(_) => return Ok(None),
                 Err(error) => error.to_string(),
             };

@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use super::{Answered, ServedPage, TestEnv};
+use super::{Answered, ServedPage, TestEnv, WAKE};
 use crate::{
     init::env_file,
     support::{
         claude::{API_KEY, FakeClaude},
+        dialog::Dialog,
         env::eventually,
         mcp::SERVER,
         telegram::{FakeTelegram, TOKEN},
@@ -35,14 +36,14 @@ const PAGES: [&str; 15] = [
 ];
 
 /// An environment whose settings are in its file alone, so that the page can change them.
-fn with_file(env: &mut TestEnv, file: &str) {
+pub(super) fn with_file(env: &mut TestEnv, file: &str) {
     for name in ["TIMEZONE", "QUIET_HOURS", "REFLECT_AT"] {
         env.unset(name);
     }
     crate::init::write(&env_file(env), file);
 }
 
-fn file(env: &TestEnv) -> String {
+pub(super) fn file(env: &TestEnv) -> String {
     std::fs::read_to_string(env_file(env)).unwrap()
 }
 
@@ -55,7 +56,7 @@ fn find_code(text: &str) -> String {
 
 impl ServedPage<'_> {
     /// The code that `wake page --code` prints.
-    fn code(&self) -> String {
+    pub(super) fn code(&self) -> String {
         find_code(&self.env.wake(&["page", "--code"]).ok().stdout)
     }
 }
@@ -80,7 +81,9 @@ fn the_settings_are_shown_with_where_they_come_from_and_no_secret() {
     env.set("TELL_PER_DAY", "7");
     let page = ServedPage::open(&env);
     let shown = page.get("/settings/all").ok();
-    for told in ["TELL_PER_DAY", "from the environment", "the default", "ANTHROPIC_API_KEY", "/.env", "The key to Claude"] {
+    for told in
+        ["TELL_PER_DAY", "from the environment", "the default", "ANTHROPIC_API_KEY", "/.env", "The key to Claude"]
+    {
         assert!(shown.contains(told), "{told}: {shown}");
     }
     assert!(!shown.contains(key) && !shown.contains(TOKEN) && shown.contains(">set</span>"), "{shown}");
@@ -149,24 +152,20 @@ fn what_widens_authority_needs_the_code_of_just_this_change_and_session() {
     assert_eq!(none.assert_tells("Nothing on the page waits for a code").code, 1);
     let full = page.post("/settings/permissions", &[("AUTONOMY", "2")]).pending();
     let asked = page.get(&format!("/settings/confirm?change={full}")).ok();
-    assert!(asked.contains("AUTONOMY: 2 instead of") && asked.contains("wake page --code"), "{asked}");
+    assert!(asked.contains("AUTONOMY: 2 (ask only before what can") && asked.contains("wake page --code"), "{asked}");
     let told = env.wake(&["page", "--code"]).ok().stdout;
-    assert!(told.contains("AUTONOMY: 2 instead of 1"), "{told}");
+    assert!(told.contains("AUTONOMY: 2 (ask only before what can't be undone) instead of 1"), "{told}");
     let code = find_code(&told);
     let send = |number: &str, code: &str| page.post("/settings/confirm", &[("change", number), ("code", code)]);
     // A code for other values is none.
     let money = page.post("/settings/budget", &[("DAILY_BUDGET_USD", "500")]).pending();
     let wrong = send(&money, &code);
-    assert!(wrong.status == 422 && wrong.body.contains("4 tries left"), "{wrong:?}");
+    assert!(wrong.status == 422 && wrong.body.contains("4 more times"), "{wrong:?}");
     // Another session can't use it, nor see the change.
     let entered = page.send(&format!("GET {}", page.ticket()), &[], "");
     let other = entered.header("set-cookie").unwrap().split(';').next().unwrap();
     let origin = format!("http://{}", page.host);
-    let headers = [
-        ("Cookie", other),
-        ("Origin", &origin),
-        ("Content-Type", "application/x-www-form-urlencoded"),
-    ];
+    let headers = [("Cookie", other), ("Origin", &origin), ("Content-Type", "application/x-www-form-urlencoded")];
     let body = super::form(&[("change", &full), ("code", &code)]);
     assert_eq!(page.send("POST /settings/confirm", &headers, &body).status, 404);
     let looked = page.send(&format!("GET /settings/confirm?change={full}"), &headers[..1], "");
@@ -177,7 +176,7 @@ fn what_widens_authority_needs_the_code_of_just_this_change_and_session() {
     assert_eq!(send(&full, &code).status, 422);
     // The terminal lists both changes; the last one printed is the money's.
     let done = send(&money, &new).see_other();
-    assert!(page.get(&done).ok().contains("at most 500.00 USD a day"));
+    assert!(page.get(&done).ok().contains("DAILY_BUDGET_USD: 500 instead of 5"));
     assert!(file(&env).contains("DAILY_BUDGET_USD=500"));
     assert_eq!(send(&money, &new).status, 404, "a code works twice");
     // Five wrong ones end it.
@@ -218,12 +217,16 @@ fn a_key_is_tried_at_once_and_never_comes_out() {
         answered
     };
     // What isn't a key at all isn't shown either.
-    let wrong = post("/settings/answers", &[("service", "api"), ("ANTHROPIC_API_KEY", &format!("two words {WRONG_KEY}"))]);
+    let wrong =
+        post("/settings/answers", &[("service", "api"), ("ANTHROPIC_API_KEY", &format!("two words {WRONG_KEY}"))]);
     assert!(wrong.status == 422 && wrong.body.contains("one word without spaces"), "{wrong:?}");
     // A key that Claude refuses: nothing is written, and the person decides.
     let number = post("/settings/answers", &[("service", "api"), ("ANTHROPIC_API_KEY", WRONG_KEY)]).pending();
     let shown = page.get(&format!("/settings/confirm?change={number}"));
-    assert!(shown.body.contains("your API key was rejected") && shown.body.contains("Nothing was changed"), "{shown:?}");
+    assert!(
+        shown.body.contains("your API key was rejected") && shown.body.contains("Nothing was changed"),
+        "{shown:?}"
+    );
     bodies.borrow_mut().push(shown.body);
     assert_eq!(file(&env), "# mine\n");
     let again = post("/settings/retry", &[("change", &number)]).pending();
@@ -319,7 +322,7 @@ fn a_server_is_tried_shown_in_its_words_and_used_once_accepted() {
     let mut env = TestEnv::new();
     with_file(&mut env, "MODEL=offline\n");
     env.wake(&["--once"]).ok();
-    let dir = env.path("peer");
+    let dir = env.workspace().join("mcp/peer");
     std::fs::create_dir_all(&dir).unwrap();
     let program = dir.join("server");
     std::fs::write(&program, SERVER).unwrap();
@@ -331,13 +334,15 @@ fn a_server_is_tried_shown_in_its_words_and_used_once_accepted() {
     let program = program.display().to_string();
     let bad = page.post("/settings/servers/add", &[("name", "A b"), ("place", &program), ("token", "")]);
     assert!(bad.status == 422 && bad.body.contains("a-z"), "{bad:?}");
+    let gone = page.post("/settings/servers/add", &[("name", "gone"), ("place", "/nowhere/server"), ("token", "")]);
+    assert!(gone.status == 422 && gone.body.contains("no such program"), "{gone:?}");
     let add = |name: &str, place: &str| {
         let number = page.post("/settings/servers/add", &[("name", name), ("place", place), ("token", "")]).pending();
         assert!(!dir.join("calls").exists(), "it ran before the code");
         page.post("/settings/confirm", &[("change", &number), ("code", &page.code())])
     };
     // One that can't be reached isn't written.
-    let failed = add("gone", "/nowhere/server").pending();
+    let failed = add("gone", "/bin/false --help").pending();
     let shown = page.get(&format!("/settings/confirm?change={failed}")).ok();
     assert!(shown.contains("it didn&#39;t work") || shown.contains("it didn't work"), "{shown}");
     assert!(!env.workspace().join("mcp.toml").exists());
@@ -355,4 +360,23 @@ fn a_server_is_tried_shown_in_its_words_and_used_once_accepted() {
     page.post("/settings/servers/switch", &[("name", "peer"), ("to", "on")]).pending();
     page.post("/settings/servers/remove", &[("name", "peer")]).see_other();
     assert!(!std::fs::read_to_string(env.workspace().join("mcp.toml")).unwrap().contains("peer"));
+}
+
+#[test]
+fn a_terminal_shows_the_code_by_itself() {
+    let mut env = TestEnv::new();
+    with_file(&mut env, "MODEL=offline\n");
+    let mut dialog = Dialog::start(&env, WAKE, &["page"]);
+    let shown = dialog.until("Ctrl-C stops the page.");
+    let address = shown.split_once("http://").unwrap().1.split_whitespace().next().unwrap();
+    let (host, path) = address.split_once('/').unwrap();
+    let port = host.split_once(':').unwrap().1.parse().unwrap();
+    let mut page = ServedPage { env: &env, running: None, port, host: host.to_owned(), cookie: String::new() };
+    let entered = page.send(&format!("GET /{path}"), &[], "");
+    page.cookie = entered.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let number = page.post("/settings/permissions", &[("AUTONOMY", "2")]).pending();
+    let told = dialog.until("without the code nothing changes.");
+    assert!(told.contains("AUTONOMY: 2"), "{told}");
+    page.post("/settings/confirm", &[("change", &number), ("code", &find_code(&told))]).see_other();
+    assert!(file(&env).contains("AUTONOMY=2"));
 }

@@ -18,7 +18,7 @@ use reveille_config::{Authority, Setting, SettingChanges, describe_setting, find
 use super::{
     CurrentSettings, SettingsPlace,
     change::{self, Proposal},
-    confirm::render_last,
+    confirm::render_last_change,
     fields::{Problems, SentFields, SettingField, parse_fields, render_code_badge, render_form_end},
     render_place,
 };
@@ -61,8 +61,7 @@ async fn show_all(State(site): State<Arc<PageSite>>, Query(asked): Query<SearchQ
         let is_found = |setting: &&ShownSetting| matches_search(setting, &asked.q);
         let found: Vec<&ShownSetting> = settings.iter().filter(is_found).collect();
         let content = html! {
-            (of_site.render_note(&NoteQuery { said: asked.said.clone() }))
-            (render_last(&of_site.settings, Some(PLACE)))
+            (render_last_change(&of_site, &NoteQuery { said: asked.said.clone() }, Some(PLACE)))
             (render_search(&asked.q))
             p #set-count .meta role="status" { (format_count(found.len(), "setting")) }
             @for group in SettingGroup::ALL {

@@ -18,7 +18,7 @@ use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SettingChang
 use super::{
     CurrentSettings, SettingsPlace,
     change::{self, Proposal},
-    confirm::render_last,
+    confirm::render_last_change,
     fields::{Problems, SentFields, SettingField, capitalize, render_code_badge, render_form_end, render_state},
     render_place,
 };
@@ -211,8 +211,7 @@ fn render_page(
     let chosen = if asked.service.is_empty() || is_choosing { services.present.clone() } else { asked.service.clone() };
     let label = services.label(&chosen).map(str::to_owned);
     let content = html! {
-        (site.render_note(&NoteQuery { said: asked.said.clone() }))
-        (render_last(&site.settings, Some(PLACE)))
+        (render_last_change(site, &NoteQuery { said: asked.said.clone() }, Some(PLACE)))
         @if let Some(why) = problems.get(SERVICE) { p .note.bad role="alert" { (why) } }
         @if is_choosing {
             (render_choice(&services))
@@ -230,7 +229,7 @@ fn render_page(
 
 fn render_choice(services: &Services) -> Markup {
     html! {
-        p { "Which AI model should answer? Another one than now " (render_code_badge()) ", since it would read what you write." }
+        p { "Which AI model should answer? Another service needs a code from the terminal, since it would read what you write." }
         ul .list.set-services {
             @for (id, label) in &services.options {
                 li {
@@ -318,10 +317,9 @@ fn render_step(
     }
 }
 
-/// Replaces the terminal's hint about Enter.
+/// Removes the terminal's hint about Enter.
 fn secret_hint(hint: &str) -> String {
-    let (hint, _) = hint.split_once(" Press Enter").unwrap_or((hint, ""));
-    format!("{hint} Leave it empty to keep what is set.")
+    hint.split_once(" Press Enter").unwrap_or((hint, "")).0.to_owned()
 }
 
 fn render_line(name: &str, label: &str, hint: &str, value: &str, problems: &Problems) -> Markup {

@@ -89,7 +89,7 @@ pub(super) fn carry_out(
             to_outcome(done, told, Some(PageChange::SwitchServer(name.clone(), other)))
         }
         PageChange::Pair => match pairing::offer(site, desk, session, &current.config) {
-            Ok(()) => Outcome::Made { told: "Here is your code.".to_owned(), reverse: None },
+            Ok(()) => Outcome::Made { told: String::new(), reverse: None },
             Err(why) => Outcome::Failed(why),
         },
     })

@@ -161,7 +161,11 @@ pub(super) async fn finish(
             if let Ok(number) = number {
                 *lock(&site.settings.last) = Some(LastChange { number, words, place: back, reverse });
             }
-            Ok(site.redirect_with_note(back.path(), told).into_response())
+            // A pairing code speaks for itself.
+            Ok(match told.is_empty() {
+                true => Redirect::to(back.path()).into_response(),
+                false => site.redirect_with_note(back.path(), told).into_response(),
+            })
         }
         Outcome::Failed(why) => {
             lock(&site.settings.pending).note_failure(number, why);

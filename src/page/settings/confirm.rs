@@ -15,12 +15,12 @@ use serde::Deserialize;
 use reveille_base::clock;
 
 use super::{
-    CurrentSettings, SettingsDesk, SettingsPlace,
+    CurrentSettings, SettingsPlace,
     change::{self, Checking, PageChange, Proposal},
     codes::{MAX_WRONG, ShownPending, TypedCode},
     lock, render_place,
 };
-use crate::page::{entrance::SessionMark, error::PageError, site::PageSite};
+use crate::page::{entrance::SessionMark, error::PageError, notes::NoteQuery, site::PageSite};
 
 /// The path of this view.
 pub(super) const PATH: &str = "/settings/confirm";
@@ -142,11 +142,12 @@ async fn take_back(
     }
 }
 
-/// Renders the last change with a button that takes it back, where that is possible.
-pub(super) fn render_last(desk: &SettingsDesk, place: Option<SettingsPlace>) -> Markup {
-    let last = lock(&desk.last);
+/// Renders the outcome of the last form, and the last change with a button that takes it back, where that is possible.
+pub(super) fn render_last_change(site: &PageSite, said: &NoteQuery, place: Option<SettingsPlace>) -> Markup {
+    let last = lock(&site.settings.last);
     let last = last.as_ref().filter(|last| place.is_none_or(|place| place == last.place));
     html! {
+        (site.render_note(said))
         @if let Some(last) = last.filter(|last| last.reverse.is_some()) {
             form .set-last action="/settings/undo" method="post" {
                 input type="hidden" name="change" value=(last.number);

@@ -72,7 +72,10 @@ impl SettingField {
                             (label)
                             @if is_secret(name) { " " (render_state(current, name)) }
                         }
-                        p .meta id=(hint_id) { (self.hint) }
+                        p .meta id=(hint_id) {
+                            (self.hint)
+                            @if is_secret(name) && current.given.get(name).is_some() { " Leave it empty to keep what is set." }
+                        }
                         @if is_secret(name) {
                             input id=(name) name=(name) type="password" value="" autocomplete="off" spellcheck="false"
                                 aria-describedby=(hint_id) aria-invalid=[problems.get(name).map(|_| "true")];
@@ -141,8 +144,11 @@ pub(super) fn parse_fields(
     if problems.is_empty() { Ok(changes) } else { Err(problems) }
 }
 
-/// Begins a sentence with a capital letter.
+/// Begins a sentence with a capital letter. A name such as `xAI` stays as it is.
 pub(super) fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
+    if letters.clone().nth(1).is_some_and(char::is_uppercase) {
+        return text.to_owned();
+    }
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }

@@ -13,7 +13,7 @@ use reveille_base::words::{format_count, quote_for_shell};
 use reveille_policy::{self as policy, folders};
 use reveille_tools::mcp::client::settings::Settings;
 
-use super::{CurrentSettings, SettingsPlace, all::render_search, confirm::render_last, jobs::list_jobs, pairing};
+use super::{CurrentSettings, SettingsPlace, all::render_search, confirm::render_last_change, jobs::list_jobs, pairing};
 use crate::{
     page::{
         error::PageError,
@@ -49,8 +49,7 @@ fn render_settings(site: &PageSite, desk: &PageContext<'_>, said: &NoteQuery) ->
     }
     Ok(html! {
         div .set {
-            (site.render_note(said))
-            (render_last(&site.settings, None))
+            (render_last_change(site, said, None))
             (render_problems(desk, &current))
             @if !changed.is_empty() {
                 p .note role="status" {

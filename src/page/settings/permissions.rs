@@ -21,7 +21,7 @@ use reveille_policy::{
 use super::{
     CurrentSettings, SettingsPlace,
     change::{self, PageChange, Proposal, describe_grant},
-    confirm::render_last,
+    confirm::render_last_change,
     fields::{
         FieldKind, Problems, SentFields, SettingField, capitalize, parse_fields, render_code_badge, render_form_end,
     },
@@ -135,9 +135,8 @@ fn render_page(
         ..SettingField::line("AUTONOMY", "How much it does without asking you", HINT)
     };
     let content = html! {
-        (site.render_note(said))
-        (render_last(&site.settings, Some(PLACE)))
-        p .meta { "Whatever lets it do more " (render_code_badge()) ". Whatever lets it do less takes effect at once." }
+        (render_last_change(site, said, Some(PLACE)))
+        p .meta { "Whatever lets it do more needs a code from the terminal. Whatever lets it do less takes effect at once." }
         form .card action=(PLACE.path()) method="post" {
             (field.render(&current, None, &Problems::new()))
             (render_form_end(&current))

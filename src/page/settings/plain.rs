@@ -23,8 +23,8 @@ use reveille_memory::CLAUDE;
 use super::{
     CurrentSettings, SettingsPlace,
     change::{self, Proposal},
-    confirm::render_last,
-    fields::{FieldKind, Problems, SentFields, SettingField, parse_fields, render_code_badge, render_form_end},
+    confirm::render_last_change,
+    fields::{FieldKind, Problems, SentFields, SettingField, parse_fields, render_form_end},
     render_place,
 };
 use crate::{
@@ -124,8 +124,7 @@ fn render_page(
         _ => render_budget(&current, sent, problems),
     };
     let content = html! {
-        (site.render_note(said))
-        (render_last(&site.settings, Some(place)))
+        (render_last_change(site, said, Some(place)))
         @if place == SettingsPlace::Assistant { (render_names(desk, &current)?) }
         form .card action=(place.path()) method="post" { (form) (render_form_end(&current)) }
     };
@@ -230,7 +229,7 @@ fn render_budget(current: &CurrentSettings, sent: Option<&SentFields>, problems:
         ),
     ];
     html! {
-        p .meta { "More " (render_code_badge()) "; less doesn't." }
+        p .meta { "A higher amount needs a code from the terminal; a lower one doesn't." }
         @for field in &fields { (field.render(current, sent, problems)) }
     }
 }

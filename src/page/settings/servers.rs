@@ -28,7 +28,7 @@ use reveille_tools::mcp::client::{
 use super::{
     CurrentSettings, SettingsPlace,
     change::{self, PageChange, Proposal, describe_place},
-    confirm::render_last,
+    confirm::render_last_change,
     fields::{SentFields, capitalize, render_code_badge},
     lock, render_place,
 };
@@ -235,8 +235,7 @@ fn render_page(
     let config = CurrentSettings::read(desk)?.config;
     let settings = Settings::for_workspace(&config);
     let content = html! {
-        (site.render_note(said))
-        (render_last(&site.settings, Some(PLACE)))
+        (render_last_change(site, said, Some(PLACE)))
         p { "A server of the Model Context Protocol gives me more tools: a calendar, a tracker, your notes. I use only what you accepted." }
         @for problem in &settings.problems { p .note.bad { (desk.clean_text(problem)) } }
         @if settings.servers.is_empty() && settings.off.is_empty() && settings.problems.is_empty() {

@@ -16,7 +16,7 @@ use reveille_store::Paired;
 use super::{
     CurrentSettings, SettingsPlace,
     change::{self, PageChange, Proposal},
-    confirm::render_last,
+    confirm::render_last_change,
     fields::{Problems, SentFields, SettingField, parse_fields, render_code_badge, render_form_end},
     pairing, render_place,
 };
@@ -92,10 +92,9 @@ fn render_page(
     let (people, is_anybody) = pairing::list_people(&current.config, store.as_ref())?;
     let code = pairing::render_code(site, desk, session, store.as_ref(), &current.config)?;
     let has_bot = current.config.telegram_token.is_some();
-    let hint = "On Telegram, write /newbot to @BotFather and paste the token it gives you. Leave it empty to keep what is set.";
+    let hint = "On Telegram, write /newbot to @BotFather and paste the token it gives you.";
     let content = html! {
-        (site.render_note(said))
-        (render_last(&site.settings, Some(PLACE)))
+        (render_last_change(site, said, Some(PLACE)))
         // Nobody has typed anything in here, so it can always be refreshed.
         section #live-telegram .card data-live aria-labelledby="people" {
             h2 #people { "Who may talk to it" }

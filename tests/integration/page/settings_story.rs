@@ -1,5 +1,7 @@
 //! Settings in a real browser: a person sets the assistant up, raises its autonomy by a code, and pairs a telephone.
 
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
 use serde_json::{Value, json};
 
 use super::{
@@ -7,9 +9,13 @@ use super::{
     browser::{SOUND, at, enter, pictures},
     settings::{file, with_file},
 };
-use crate::support::{
-    chromium::Chromium,
-    telegram::{FakeTelegram, TOKEN},
+use crate::{
+    init::write,
+    support::{
+        chromium::Chromium,
+        mcp::SERVER,
+        telegram::{FakeTelegram, TOKEN},
+    },
 };
 
 /// Sends the form of a button with these words.
@@ -40,6 +46,27 @@ fn look(browser: &mut Chromium, name: &str, wrong: &mut Vec<String>) {
     }
 }
 
+/// Lays out a server and jobs, so that there is something to see.
+fn lay_out(env: &TestEnv) {
+    let dir = env.workspace().join("mcp/calendar");
+    fs::create_dir_all(&dir).unwrap();
+    let program = dir.join("server");
+    fs::write(&program, SERVER).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let tools = json!([
+        {"name": "list_events", "description": "Lists the events of a day.", "inputSchema": {}},
+        {"name": "add_event", "description": "Adds an event, and invites others if they are named.", "inputSchema": {}},
+    ]);
+    fs::write(dir.join("tools.json"), tools.to_string()).unwrap();
+    let off = "[[server]]\nname = \"tracker\"\nenabled = false\nurl = \"https://mcp.example.org/mcp\"\n";
+    let toml = format!("[[server]]\nname = \"calendar\"\ncommand = [{:?}]\n\n{off}", program.display().to_string());
+    write(&env.workspace().join("mcp.toml"), &toml);
+    for (name, when, status) in [("backup", "every day at 02:00", ""), ("news", "every Monday at 08:30", "status: paused\n")] {
+        let job = format!("---\nwhen: {when}\n{status}---\nDo it.\n");
+        write(&env.brain().join(format!("memory/jobs/{name}.md")), &job);
+    }
+}
+
 #[test]
 fn a_person_sets_it_up_raises_its_autonomy_by_a_code_and_pairs_a_telephone() {
     let Some(mut browser) = Chromium::start() else { return };
@@ -47,6 +74,7 @@ fn a_person_sets_it_up_raises_its_autonomy_by_a_code_and_pairs_a_telephone() {
     let mut env = TestEnv::new();
     with_file(&mut env, "MODEL=offline\n");
     env.set("TELEGRAM_API_URL", &telegram.url());
+    lay_out(&env);
     env.wake(&["--once"]).ok();
     let page = ServedPage::open(&env);
     let mut wrong = Vec::new();
@@ -119,6 +147,14 @@ fn a_person_sets_it_up_raises_its_autonomy_by_a_code_and_pairs_a_telephone() {
     look(&mut browser, "paired", &mut wrong);
     bot.signal(rustix::process::Signal::TERM);
     bot.end().ok();
+
+    // A server's tools are seen before they are accepted.
+    browser.go(&at(&page, "/settings/servers"));
+    click(&mut browser, "Ask what it offers");
+    browser.until("document.body.innerText.includes('Lists the events of a day.')");
+    look(&mut browser, "servers-asked", &mut wrong);
+    click(&mut browser, "Accept these tools");
+    browser.until("document.body.innerText.includes('Accepted.')");
 
     for (name, path) in [
         ("assistant", "/settings/assistant"),

@@ -17,7 +17,7 @@ use reveille_config::{Authority, Setting, SettingChanges, describe_setting, find
 
 use super::{
     CurrentSettings, SettingsPlace,
-    change::{self, Proposal},
+    change::{self, ProposedChange},
     confirm::render_last_change,
     fields::{Problems, SentFields, SettingField, parse_fields, render_code_badge, render_form_end},
     render_place,
@@ -152,7 +152,7 @@ async fn save_one(
                 false => parse_fields([setting.name], &sent, &current),
             };
             Ok(match changes {
-                Ok(changes) => Ok(Proposal::from_changes(&current.given, SettingChanges::clone(&changes), PLACE)),
+                Ok(changes) => Ok(ProposedChange::from_changes(&current.given, SettingChanges::clone(&changes), PLACE)),
                 Err(problems) => Err(render_one(setting, &current, Some(&sent), &problems)),
             })
         })

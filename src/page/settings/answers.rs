@@ -17,7 +17,7 @@ use reveille_config::{CLAUDE_CODE, Config, OFFLINE_MODEL, Provider, SettingChang
 
 use super::{
     CurrentSettings, SettingsPlace,
-    change::{self, Proposal},
+    change::{self, ProposedChange},
     confirm::render_last_change,
     fields::{Problems, SentFields, SettingField, capitalize, render_code_badge, render_form_end, render_state},
     render_place,
@@ -139,7 +139,7 @@ async fn save_answers(
             let current = CurrentSettings::read(desk)?;
             let service = sent.get(SERVICE).cloned().unwrap_or_default();
             match parse_answers(&service, &sent, &current) {
-                Ok(changes) => Ok(Ok(Proposal::from_changes(&current.given, changes, PLACE))),
+                Ok(changes) => Ok(Ok(ProposedChange::from_changes(&current.given, changes, PLACE))),
                 Err(problems) => {
                     let asked = AskedService { service, said: String::new() };
                     Ok(Err(render_page(&of_site, desk, &asked, Some(&sent), &problems)?))

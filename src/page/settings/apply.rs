@@ -34,7 +34,7 @@ use crate::{
 const CHECK_LIMIT: Duration = Duration::from_secs(30);
 
 /// What became of a change.
-pub(super) enum Outcome {
+pub(super) enum ChangeOutcome {
     /// It is made; the words for the person.
     Made { told: String, reverse: Option<PageChange> },
     /// Nothing was changed, with the reason.
@@ -47,7 +47,7 @@ pub(super) fn carry_out(
     session: SessionMark,
     change: &PageChange,
     checking: Checking,
-) -> Result<Outcome, PageError> {
+) -> Result<ChangeOutcome, PageError> {
     let current = CurrentSettings::read(desk)?;
     let home = current.config.home.as_deref();
     Ok(match change {
@@ -71,11 +71,11 @@ pub(super) fn carry_out(
         PageChange::RemoveServer(name) => {
             let removed = change_servers(site, &current.config, |text| amend::remove_server(text, name, home));
             match removed {
-                Ok(block) => Outcome::Made {
+                Ok(block) => ChangeOutcome::Made {
                     told: format!("Removed: {name}. The next wake no longer has its tools."),
                     reverse: Some(PageChange::RestoreServer(block)),
                 },
-                Err(why) => Outcome::Failed(why),
+                Err(why) => ChangeOutcome::Failed(why),
             }
         }
         PageChange::SwitchServer(name, switch) => {
@@ -89,16 +89,16 @@ pub(super) fn carry_out(
             to_outcome(done, told, Some(PageChange::SwitchServer(name.clone(), other)))
         }
         PageChange::Pair => match pairing::offer(site, desk, session, &current.config) {
-            Ok(()) => Outcome::Made { told: String::new(), reverse: None },
-            Err(why) => Outcome::Failed(why),
+            Ok(()) => ChangeOutcome::Made { told: String::new(), reverse: None },
+            Err(why) => ChangeOutcome::Failed(why),
         },
     })
 }
 
-fn to_outcome<T>(done: Result<T, String>, told: &str, reverse: Option<PageChange>) -> Outcome {
+fn to_outcome<T>(done: Result<T, String>, told: &str, reverse: Option<PageChange>) -> ChangeOutcome {
     match done {
-        Ok(_) => Outcome::Made { told: told.to_owned(), reverse },
-        Err(why) => Outcome::Failed(why),
+        Ok(_) => ChangeOutcome::Made { told: told.to_owned(), reverse },
+        Err(why) => ChangeOutcome::Failed(why),
     }
 }
 
@@ -107,15 +107,15 @@ fn change_settings(
     given: &GivenSettings,
     changes: &SettingChanges,
     checking: Checking,
-) -> Outcome {
+) -> ChangeOutcome {
     if let Some(problem) = given.file_problem() {
-        return Outcome::Failed(format!("{problem}. Correct the file first."));
+        return ChangeOutcome::Failed(format!("{problem}. Correct the file first."));
     }
     let config = match given.resolve_with_changes(changes) {
         Ok(config) => config,
         Err(error) => {
             let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
-            return Outcome::Failed(format!("{}.", problems.join("; ")));
+            return ChangeOutcome::Failed(format!("{}.", problems.join("; ")));
         }
     };
     let redactor = site.build_redactor(&config);
@@ -123,17 +123,17 @@ fn change_settings(
     if checking == Checking::Required {
         match check_changes(&config, changes) {
             Ok(told) => good = told,
-            Err(why) => return Outcome::Failed(redactor.redact(&why)),
+            Err(why) => return ChangeOutcome::Failed(redactor.redact(&why)),
         }
     }
     let _writing = lock(&site.settings.writing);
     let reverse = changes.keys().map(|name| (*name, given.get(name).map(|(value, _)| value.to_owned()))).collect();
     if let Err(error) = setup::save_changes(given, changes) {
-        return Outcome::Failed(format!("{error}."));
+        return ChangeOutcome::Failed(format!("{error}."));
     }
     let checked = if good.is_empty() { String::new() } else { format!(" {}.", good.join(". ")) };
     let told = redactor.redact(&format!("Saved.{checked} {}", describe_effect(&config, changes)));
-    Outcome::Made { told, reverse: Some(PageChange::Settings(reverse)) }
+    ChangeOutcome::Made { told, reverse: Some(PageChange::Settings(reverse)) }
 }
 
 /// Checks the changed settings as `wake init` does. Returns what was found, or the reason against saving.
@@ -211,10 +211,10 @@ fn read_servers(path: &Path) -> Result<String, String> {
 }
 
 /// Tries a new server, and writes it with what it offers. Nothing of that is accepted yet.
-fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checking: Checking) -> Outcome {
+fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checking: Checking) -> ChangeOutcome {
     let parsed = match server.check(config.home.as_deref()) {
         Ok(parsed) => parsed,
-        Err(error) => return Outcome::Failed(error.to_string()),
+        Err(error) => return ChangeOutcome::Failed(error.to_string()),
     };
     let offered = match (list_offered_tools(config, &parsed), checking) {
         (Ok(offered), _) => Some(offered),
@@ -224,14 +224,14 @@ fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checkin
             for secret in &parsed.secrets {
                 why = why.replace(secret.expose(), "***");
             }
-            return Outcome::Failed(format!("I tried it, and it didn't work: {why}."));
+            return ChangeOutcome::Failed(format!("I tried it, and it didn't work: {why}."));
         }
     };
     let added = change_servers(site, config, |text| {
         amend::add_server(text, &server.render(), config.home.as_deref()).map(|new| (new, ()))
     });
     if let Err(why) = added {
-        return Outcome::Failed(why);
+        return ChangeOutcome::Failed(why);
     }
     let told = match offered {
         Some(listing) => {
@@ -244,5 +244,5 @@ fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checkin
         }
         None => "Added without an answer from it. Ask it below once it works.".to_owned(),
     };
-    Outcome::Made { told, reverse: Some(PageChange::RemoveServer(server.name.clone())) }
+    ChangeOutcome::Made { told, reverse: Some(PageChange::RemoveServer(server.name.clone())) }
 }

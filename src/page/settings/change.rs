@@ -16,7 +16,7 @@ use reveille_tools::mcp::client::amend::{NewPlace, NewServer, ServerSwitch};
 
 use super::{
     SettingsPlace,
-    apply::{Outcome, carry_out},
+    apply::{ChangeOutcome, carry_out},
     codes::NotKept,
     confirm, lock,
 };
@@ -67,7 +67,7 @@ impl PageChange {
 
 /// A change with its words for the person, which hold no secret.
 #[derive(Clone)]
-pub(super) struct Proposal {
+pub(super) struct ProposedChange {
     pub(super) words: Vec<String>,
     pub(super) change: PageChange,
     /// The page that asked.
@@ -75,7 +75,7 @@ pub(super) struct Proposal {
     pub(super) needs_code: bool,
 }
 
-impl Proposal {
+impl ProposedChange {
     /// Proposes changes of settings. `None` without any.
     pub(super) fn from_changes(
         given: &GivenSettings,
@@ -123,7 +123,7 @@ pub(super) enum Checking {
 pub(super) async fn submit(
     site: &Arc<PageSite>,
     session: SessionMark,
-    proposal: Proposal,
+    proposal: ProposedChange,
 ) -> Result<Response, PageError> {
     let needs_code = proposal.needs_code;
     let kept = lock(&site.settings.pending).add(session, proposal, clock::read_awake_time());
@@ -154,9 +154,9 @@ pub(super) async fn finish(
     let outcome =
         site.run_blocking(move |desk| carry_out(&of_site, desk, session, &of_change.change, checking)).await?;
     match outcome {
-        Outcome::Made { told, reverse } => {
+        ChangeOutcome::Made { told, reverse } => {
             lock(&site.settings.pending).forget(number, session);
-            let Proposal { words, back, .. } = proposal;
+            let ProposedChange { words, back, .. } = proposal;
             let number = random::generate_bytes::<NUMBER_BYTES>().map(|bytes| random::format_hex(&bytes));
             if let Ok(number) = number {
                 *lock(&site.settings.last) = Some(LastChange { number, words, place: back, reverse });
@@ -167,7 +167,7 @@ pub(super) async fn finish(
                 false => site.redirect_with_note(back.path(), told).into_response(),
             })
         }
-        Outcome::Failed(why) => {
+        ChangeOutcome::Failed(why) => {
             lock(&site.settings.pending).note_failure(number, why);
             Ok(Redirect::to(&build_address(confirm::PATH, &[("change", number)])).into_response())
         }

@@ -10,7 +10,7 @@ use reveille_base::{
     redact::Secret,
 };
 
-use super::change::Proposal;
+use super::change::ProposedChange;
 use crate::page::entrance::{Digest, SessionMark, hash_token, is_same};
 
 /// Lifetime of a code and of its change.
@@ -37,7 +37,7 @@ struct PendingChange {
     state: PendingState,
     /// The outcome of a failed check.
     failure: Option<String>,
-    proposal: Proposal,
+    proposal: ProposedChange,
 }
 
 enum PendingState {
@@ -78,14 +78,19 @@ pub(super) enum CodeScope {
 
 /// A waiting change for display.
 pub(super) struct ShownPending {
-    pub(super) proposal: Proposal,
+    pub(super) proposal: ProposedChange,
     pub(super) needs_code: bool,
     pub(super) failure: Option<String>,
 }
 
 impl PendingChanges {
     /// Keeps a change, and returns its number.
-    pub(super) fn add(&mut self, session: SessionMark, proposal: Proposal, now: Duration) -> Result<String, NotKept> {
+    pub(super) fn add(
+        &mut self,
+        session: SessionMark,
+        proposal: ProposedChange,
+        now: Duration,
+    ) -> Result<String, NotKept> {
         self.drop_expired(now);
         if self.waiting.len() >= MAX_PENDING {
             return Err(NotKept::Full);
@@ -112,7 +117,7 @@ impl PendingChanges {
     }
 
     /// Returns a change that needs no code any more. It stays, in case that its check fails.
-    pub(super) fn approved(&mut self, number: &str, session: SessionMark, now: Duration) -> Option<Proposal> {
+    pub(super) fn approved(&mut self, number: &str, session: SessionMark, now: Duration) -> Option<ProposedChange> {
         let pending = self.find(number, session, now)?;
         matches!(pending.state, PendingState::Approved).then(|| pending.proposal.clone())
     }
@@ -189,12 +194,12 @@ fn generate_code() -> Result<Secret, NoRandomness> {
 }
 
 /// The digest binds a code to its change's values and to the session.
-fn digest_code(number: &str, session: SessionMark, proposal: &Proposal, code: &str) -> Digest {
+fn digest_code(number: &str, session: SessionMark, proposal: &ProposedChange, code: &str) -> Digest {
     let values = random::format_hex(&proposal.change.digest());
     hash_token(&format!("page change {number} {} {values} {code}", random::format_hex(session.as_bytes())))
 }
 
-fn render_notice(code: &str, proposal: &Proposal, left: Duration) -> String {
+fn render_notice(code: &str, proposal: &ProposedChange, left: Duration) -> String {
     let (first, second) = code.split_at_checked(CODE_DIGITS / 2).unwrap_or((code, ""));
     let words: String = proposal.words.iter().map(|line| format!("    {line}\n")).collect();
     let minutes = left.as_secs().div_ceil(60);
@@ -214,9 +219,9 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn proposal(autonomy: &str) -> Proposal {
+    fn proposal(autonomy: &str) -> ProposedChange {
         let changes = SettingChanges::from([("AUTONOMY", Some(autonomy.to_owned()))]);
-        Proposal {
+        ProposedChange {
             words: vec![format!("AUTONOMY: {autonomy}")],
             change: PageChange::Settings(changes),
             back: SettingsPlace::Permissions,

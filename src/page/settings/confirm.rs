@@ -16,7 +16,7 @@ use reveille_base::clock;
 
 use super::{
     CurrentSettings, SettingsPlace,
-    change::{self, Checking, PageChange, Proposal},
+    change::{self, Checking, PageChange, ProposedChange},
     codes::{MAX_WRONG, ShownPending, TypedCode},
     lock, render_place,
 };
@@ -132,9 +132,9 @@ async fn take_back(
     let proposal = match reverse {
         PageChange::Settings(changes) => {
             let given = site.run_blocking(|desk| Ok(CurrentSettings::read(desk)?.given)).await?;
-            Proposal::from_changes(&given, changes, place)
+            ProposedChange::from_changes(&given, changes, place)
         }
-        other => Some(Proposal::new(format!("Taken back: {}", words.join(", ")), other, place)),
+        other => Some(ProposedChange::new(format!("Taken back: {}", words.join(", ")), other, place)),
     };
     match proposal {
         Some(proposal) => change::submit(&site, session, proposal).await,
@@ -158,7 +158,7 @@ pub(super) fn render_last_change(site: &PageSite, said: &NoteQuery, place: Optio
     }
 }
 
-fn render_words(proposal: &Proposal) -> Markup {
+fn render_words(proposal: &ProposedChange) -> Markup {
     html! { ul .set-words { @for line in &proposal.words { li { (line) } } } }
 }
 

@@ -13,7 +13,9 @@ use reveille_base::words::{format_count, quote_for_shell};
 use reveille_policy::{self as policy, folders};
 use reveille_tools::mcp::client::settings::Settings;
 
-use super::{CurrentSettings, SettingsPlace, all::render_search, confirm::render_last_change, jobs::list_jobs, pairing};
+use super::{
+    CurrentSettings, SettingsPlace, all::render_search, confirm::render_last_change, jobs::list_jobs, pairing,
+};
 use crate::{
     page::{
         error::PageError,

@@ -20,7 +20,7 @@ use reveille_policy::{
 
 use super::{
     CurrentSettings, SettingsPlace,
-    change::{self, PageChange, Proposal, describe_grant},
+    change::{self, PageChange, ProposedChange, describe_grant},
     confirm::render_last_change,
     fields::{
         FieldKind, Problems, SentFields, SettingField, capitalize, parse_fields, render_code_badge, render_form_end,
@@ -74,7 +74,7 @@ async fn save_autonomy(
     let parsed = site.run_blocking(move |desk| {
         let current = CurrentSettings::read(desk)?;
         let changes = parse_fields(["AUTONOMY"], &sent, &current);
-        Ok(changes.map(|changes| Proposal::from_changes(&current.given, changes, PLACE)))
+        Ok(changes.map(|changes| ProposedChange::from_changes(&current.given, changes, PLACE)))
     });
     match parsed.await? {
         Ok(Some(proposal)) => change::submit(&site, session, proposal).await,
@@ -107,7 +107,7 @@ async fn add_folder(
     if let Some(page) = refused {
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    let proposal = Proposal::new(describe_grant(&grant), PageChange::AddFolder(grant), PLACE);
+    let proposal = ProposedChange::new(describe_grant(&grant), PageChange::AddFolder(grant), PLACE);
     change::submit(&site, session, proposal).await
 }
 
@@ -118,7 +118,7 @@ async fn remove_folder(
 ) -> Result<Response, PageError> {
     let grant = form.into_grant();
     let words = format!("No longer: {}", describe_grant(&grant));
-    change::submit(&site, session, Proposal::new(words, PageChange::RemoveFolder(grant), PLACE)).await
+    change::submit(&site, session, ProposedChange::new(words, PageChange::RemoveFolder(grant), PLACE)).await
 }
 
 fn render_page(

@@ -22,7 +22,7 @@ use reveille_memory::CLAUDE;
 
 use super::{
     CurrentSettings, SettingsPlace,
-    change::{self, Proposal},
+    change::{self, ProposedChange},
     confirm::render_last_change,
     fields::{FieldKind, Problems, SentFields, SettingField, parse_fields, render_form_end},
     render_place,
@@ -83,7 +83,7 @@ async fn save_form(
         .run_blocking(move |desk| {
             let current = CurrentSettings::read(desk)?;
             match parse_fields(list_names(place).iter().copied(), &sent, &current) {
-                Ok(changes) => Ok(Ok(Proposal::from_changes(&current.given, changes, place))),
+                Ok(changes) => Ok(Ok(ProposedChange::from_changes(&current.given, changes, place))),
                 Err(problems) => {
                     let said = NoteQuery::default();
                     Ok(Err(render_page(&of_site, desk, place, &said, Some(&sent), &problems)?))

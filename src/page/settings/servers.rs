@@ -27,7 +27,7 @@ use reveille_tools::mcp::client::{
 
 use super::{
     CurrentSettings, SettingsPlace,
-    change::{self, PageChange, Proposal, describe_place},
+    change::{self, PageChange, ProposedChange, describe_place},
     confirm::render_last_change,
     fields::{SentFields, capitalize, render_code_badge},
     lock, render_place,
@@ -102,7 +102,7 @@ async fn add_server(
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
     let words = format!("A new MCP server {}: it {}", server.name, describe_place(&server.place));
-    change::submit(&site, session, Proposal::new(words, PageChange::AddServer(server), PLACE)).await
+    change::submit(&site, session, ProposedChange::new(words, PageChange::AddServer(server), PLACE)).await
 }
 
 /// Reads the form: what begins as an address is one, anything else is a program with its arguments.
@@ -147,7 +147,7 @@ async fn switch_server(
         _ => (ServerSwitch::Off, "off"),
     };
     let words = format!("The MCP server {}: switched {words}", form.name);
-    change::submit(&site, session, Proposal::new(words, PageChange::SwitchServer(form.name, switch), PLACE)).await
+    change::submit(&site, session, ProposedChange::new(words, PageChange::SwitchServer(form.name, switch), PLACE)).await
 }
 
 async fn remove_server(
@@ -156,7 +156,7 @@ async fn remove_server(
     Form(form): Form<ServerForm>,
 ) -> Result<Response, PageError> {
     let words = format!("The MCP server {}: removed", form.name);
-    change::submit(&site, session, Proposal::new(words, PageChange::RemoveServer(form.name), PLACE)).await
+    change::submit(&site, session, ProposedChange::new(words, PageChange::RemoveServer(form.name), PLACE)).await
 }
 
 /// Asks a server what it offers now. A different list waits to be accepted.

@@ -15,7 +15,7 @@ use reveille_store::Paired;
 
 use super::{
     CurrentSettings, SettingsPlace,
-    change::{self, PageChange, Proposal},
+    change::{self, PageChange, ProposedChange},
     confirm::render_last_change,
     fields::{Problems, SentFields, SettingField, parse_fields, render_code_badge, render_form_end},
     pairing, render_place,
@@ -54,7 +54,7 @@ async fn save_token(
         .run_blocking(move |desk| {
             let current = CurrentSettings::read(desk)?;
             match parse_fields([TOKEN], &sent, &current) {
-                Ok(changes) => Ok(Ok(Proposal::from_changes(&current.given, changes, PLACE))),
+                Ok(changes) => Ok(Ok(ProposedChange::from_changes(&current.given, changes, PLACE))),
                 Err(problems) => Ok(Err(render_page(&of_site, desk, session, &NoteQuery::default(), &problems)?)),
             }
         })
@@ -76,7 +76,8 @@ async fn offer_code(
         Ok(pairing::list_people(&current.config, desk.open_store()?.as_ref())?.1)
     });
     let words = "Listen to whoever sends a pairing code to your bot".to_owned();
-    let proposal = Proposal { needs_code: is_anybody.await?, ..Proposal::new(words, PageChange::Pair, PLACE) };
+    let proposal =
+        ProposedChange { needs_code: is_anybody.await?, ..ProposedChange::new(words, PageChange::Pair, PLACE) };
     change::submit(&site, session, proposal).await
 }
 

@@ -61,7 +61,9 @@ fn lay_out(env: &TestEnv) {
     let off = "[[server]]\nname = \"tracker\"\nenabled = false\nurl = \"https://mcp.example.org/mcp\"\n";
     let toml = format!("[[server]]\nname = \"calendar\"\ncommand = [{:?}]\n\n{off}", program.display().to_string());
     write(&env.workspace().join("mcp.toml"), &toml);
-    for (name, when, status) in [("backup", "every day at 02:00", ""), ("news", "every Monday at 08:30", "status: paused\n")] {
+    for (name, when, status) in
+        [("backup", "every day at 02:00", ""), ("news", "every Monday at 08:30", "status: paused\n")]
+    {
         let job = format!("---\nwhen: {when}\n{status}---\nDo it.\n");
         write(&env.brain().join(format!("memory/jobs/{name}.md")), &job);
     }
@@ -74,6 +76,7 @@ fn a_person_sets_it_up_raises_its_autonomy_by_a_code_and_pairs_a_telephone() {
     let mut env = TestEnv::new();
     with_file(&mut env, "MODEL=offline\n");
     env.set("TELEGRAM_API_URL", &telegram.url());
+    env.wake(&["--once"]).ok();
     lay_out(&env);
     env.wake(&["--once"]).ok();
     let page = ServedPage::open(&env);

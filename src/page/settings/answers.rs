@@ -252,7 +252,8 @@ fn render_service(
     let Ok(draft) = Draft::begin(id, current) else {
         return html! { p .note.bad { "This service can't be chosen while its settings come from the environment." } };
     };
-    let typed = |name: &str| sent.and_then(|sent| sent.get(name)).cloned();
+    // A key that was typed into the wrong field doesn't come out either.
+    let typed = |name: &str| sent.and_then(|sent| sent.get(name)).filter(|typed| !is_like_a_key(typed)).cloned();
     html! {
         form .card action=(PLACE.path()) method="post" {
             input type="hidden" name=(SERVICE) value=(id);

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use reveille_base::file::replace_durably;
+use reveille_base::{file::replace_durably, redact::Redactor};
 use reveille_config::{Config, GivenSettings, SettingChanges, read_private};
 use reveille_policy::{self as policy, folders};
 use reveille_tools::mcp::client::{
@@ -220,10 +220,7 @@ fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checkin
         (Ok(offered), _) => Some(offered),
         (Err(_), Checking::Waived) => None,
         (Err(why), Checking::Required) => {
-            let mut why = site.build_redactor(config).redact(&why);
-            for secret in &parsed.secrets {
-                why = why.replace(secret.expose(), "***");
-            }
+            let why = Redactor::new(&parsed.secrets).redact(&site.build_redactor(config).redact(&why));
             return ChangeOutcome::Failed(format!("I tried it, and it didn't work: {why}."));
         }
     };

@@ -92,14 +92,14 @@ impl ProposedChange {
     }
 
     /// Proposes a change that is no setting.
-    pub(super) fn new(words: String, change: PageChange, back: SettingsPlace) -> Self {
+    pub(super) fn new(words: &str, change: PageChange, back: SettingsPlace) -> Self {
         let needs_code = match &change {
             PageChange::AddFolder(_) | PageChange::AddServer(_) | PageChange::RestoreServer(_) => true,
             PageChange::SwitchServer(_, switch) => *switch == ServerSwitch::On,
             PageChange::Pair => true,
             PageChange::Settings(_) | PageChange::RemoveFolder(_) | PageChange::RemoveServer(_) => false,
         };
-        Self { words: vec![clean_words(&words)], change, back, needs_code }
+        Self { words: vec![clean_words(words)], change, back, needs_code }
     }
 }
 
@@ -168,7 +168,7 @@ pub(super) async fn finish(
             })
         }
         ChangeOutcome::Failed(why) => {
-            lock(&site.settings.pending).note_failure(number, why);
+            lock(&site.settings.pending).note_failure(number, &why);
             Ok(Redirect::to(&build_address(confirm::PATH, &[("change", number)])).into_response())
         }
     }

@@ -92,8 +92,11 @@ impl PendingChanges {
         now: Duration,
     ) -> Result<String, NotKept> {
         self.drop_expired(now);
+        // A change whose check failed makes room, since nobody has to guess anything for it.
+        let approved = |pending: &PendingChange| matches!(pending.state, PendingState::Approved);
         if self.waiting.len() >= MAX_PENDING {
-            return Err(NotKept::Full);
+            let oldest = self.waiting.iter().position(approved).ok_or(NotKept::Full)?;
+            self.waiting.remove(oldest);
         }
         let bytes = random::generate_bytes::<NUMBER_BYTES>().map_err(|NoRandomness| NotKept::NoRandomness)?;
         let number = random::format_hex(&bytes);
@@ -123,9 +126,9 @@ impl PendingChanges {
     }
 
     /// Notes why a change couldn't be made.
-    pub(super) fn note_failure(&mut self, number: &str, failure: String) {
+    pub(super) fn note_failure(&mut self, number: &str, failure: &str) {
         for pending in self.waiting.iter_mut().filter(|pending| pending.number == number) {
-            pending.failure = Some(failure.clone());
+            pending.failure = Some(failure.to_owned());
         }
     }
 
@@ -272,6 +275,16 @@ mod tests {
         }
         assert_eq!(changes.add(me, proposal("2"), s(599)), Err(NotKept::Full));
         assert!(changes.add(me, proposal("2"), s(600)).is_ok());
+    }
+
+    #[test]
+    fn changes_whose_check_failed_leave_room_for_others() {
+        let me = SessionMark::from_cookie("me");
+        let mut changes = PendingChanges::default();
+        let free = || ProposedChange { needs_code: false, ..proposal("0") };
+        let numbers: Vec<String> = (0..=MAX_PENDING).map(|_| changes.add(me, free(), s(0)).unwrap()).collect();
+        assert!(changes.approved(&numbers[0], me, s(0)).is_none());
+        assert!(changes.approved(&numbers[1], me, s(0)).is_some());
     }
 
     #[test]

@@ -134,7 +134,7 @@ async fn take_back(
             let given = site.run_blocking(|desk| Ok(CurrentSettings::read(desk)?.given)).await?;
             ProposedChange::from_changes(&given, changes, place)
         }
-        other => Some(ProposedChange::new(format!("Taken back: {}", words.join(", ")), other, place)),
+        other => Some(ProposedChange::new(&format!("Taken back: {}", words.join(", ")), other, place)),
     };
     match proposal {
         Some(proposal) => change::submit(&site, session, proposal).await,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use reveille_base::zone::Tz;
+use reveille_base::{redact::is_like_a_key, zone::Tz};
 use reveille_config::{SettingChanges, is_secret};
 
 use super::{CurrentSettings, change::format_value};
@@ -44,7 +44,8 @@ impl SettingField {
         let Self { name, label, .. } = self;
         let is_settled = current.given.is_from_environment(name);
         let present = find_value(&current.config, name).unwrap_or_default();
-        let typed = sent.and_then(|sent| sent.get(*name)).filter(|_| !is_secret(name));
+        // A key that was typed into the wrong field doesn't come out either.
+        let typed = sent.and_then(|sent| sent.get(*name)).filter(|typed| !is_secret(name) && !is_like_a_key(typed));
         let value = typed.cloned().unwrap_or(present);
         let hint_id = format!("{name}-hint");
         html! {

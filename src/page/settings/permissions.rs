@@ -107,7 +107,7 @@ async fn add_folder(
     if let Some(page) = refused {
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    let proposal = ProposedChange::new(describe_grant(&grant), PageChange::AddFolder(grant), PLACE);
+    let proposal = ProposedChange::new(&describe_grant(&grant), PageChange::AddFolder(grant), PLACE);
     change::submit(&site, session, proposal).await
 }
 
@@ -118,7 +118,7 @@ async fn remove_folder(
 ) -> Result<Response, PageError> {
     let grant = form.into_grant();
     let words = format!("No longer: {}", describe_grant(&grant));
-    change::submit(&site, session, ProposedChange::new(words, PageChange::RemoveFolder(grant), PLACE)).await
+    change::submit(&site, session, ProposedChange::new(&words, PageChange::RemoveFolder(grant), PLACE)).await
 }
 
 fn render_page(

@@ -24,7 +24,7 @@ use super::{
     CurrentSettings, SettingsPlace,
     change::{self, ProposedChange},
     confirm::render_last_change,
-    fields::{FieldKind, Problems, SentFields, SettingField, parse_fields, render_form_end},
+    fields::{FieldKind, Problems, SentFields, SettingField, capitalize, parse_fields, render_form_end},
     render_place,
 };
 use crate::{
@@ -183,7 +183,7 @@ fn render_times(current: &CurrentSettings, sent: Option<&SentFields>, problems: 
         None => (from, until),
     };
     let levels = InitiativeLevel::ALL
-        .map(|level| (level.as_str().to_owned(), format!("{}: {}", level.as_str(), level.describe())));
+        .map(|level| (level.as_str().to_owned(), capitalize(&format!("{}: {}", level.as_str(), level.describe()))));
     let fields = [
         SettingField::line("TELL_PER_DAY", "How many times a day it may speak unasked", "A number from 0 to 100."),
         SettingField {

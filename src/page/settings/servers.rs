@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use reveille_base::{
     process::find_program,
+    redact::Redactor,
     words::{format_count, one_line, truncate_text},
 };
 use reveille_config::Config;
@@ -80,7 +81,7 @@ async fn add_server(
 ) -> Result<Response, PageError> {
     let server = parse_server(&sent);
     let (tried, of_site) = (server.clone(), Arc::clone(&site));
-    let refused = site
+    let checked = site
         .run_blocking(move |desk| {
             let known = Settings::for_workspace(desk.config);
             let is_known = known.servers.iter().chain(&known.off).any(|one| one.name == tried.name);
@@ -91,18 +92,20 @@ async fn add_server(
                 {
                     "there is no such program on this machine. Install it first, and give its whole path.".to_owned()
                 }
-                Ok(_) => return Ok(None),
+                Ok(parsed) => return Ok(Ok(parsed.secrets)),
                 Err(error) => error.to_string(),
             };
             let why = format!("{} Nothing was changed.", capitalize(&desk.clean_text(&why)));
-            Ok(Some(render_page(&of_site, desk, &NoteQuery::default(), Some((&sent, &why)))?))
+            Ok(Err(render_page(&of_site, desk, &NoteQuery::default(), Some((&sent, &why)))?))
         })
         .await?;
-    if let Some(page) = refused {
-        return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
-    }
+    let secrets = match checked {
+        Ok(secrets) => secrets,
+        Err(page) => return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response()),
+    };
     let words = format!("A new MCP server {}: it {}", server.name, describe_place(&server.place));
-    change::submit(&site, session, ProposedChange::new(words, PageChange::AddServer(server), PLACE)).await
+    let words = Redactor::new(&secrets).redact(&words);
+    change::submit(&site, session, ProposedChange::new(&words, PageChange::AddServer(server), PLACE)).await
 }
 
 /// Reads the form: what begins as an address is one, anything else is a program with its arguments.
@@ -147,7 +150,8 @@ async fn switch_server(
         _ => (ServerSwitch::Off, "off"),
     };
     let words = format!("The MCP server {}: switched {words}", form.name);
-    change::submit(&site, session, ProposedChange::new(words, PageChange::SwitchServer(form.name, switch), PLACE)).await
+    change::submit(&site, session, ProposedChange::new(&words, PageChange::SwitchServer(form.name, switch), PLACE))
+        .await
 }
 
 async fn remove_server(
@@ -156,7 +160,7 @@ async fn remove_server(
     Form(form): Form<ServerForm>,
 ) -> Result<Response, PageError> {
     let words = format!("The MCP server {}: removed", form.name);
-    change::submit(&site, session, ProposedChange::new(words, PageChange::RemoveServer(form.name), PLACE)).await
+    change::submit(&site, session, ProposedChange::new(&words, PageChange::RemoveServer(form.name), PLACE)).await
 }
 
 /// Asks a server what it offers now. A different list waits to be accepted.
@@ -175,8 +179,10 @@ async fn ask_server(State(site): State<Arc<PageSite>>, Form(form): Form<ServerFo
             let mut pin = Pin::load(&config.mcp_pins_dir(), &form.name);
             pin.found = Some(found).filter(|found| pin.accepted.as_ref().map(Listing::sha256) != Some(found.sha256()));
             let told = match pin.found.is_some() {
-                true => format!("{} answered. It offers something new: look at it and accept it.", form.name),
-                false => format!("{} answered. It offers what you accepted.", form.name),
+                true => {
+                    format!("The server {} answered. It offers something new: look at it and accept it.", form.name)
+                }
+                false => format!("The server {} answered. It offers what you accepted.", form.name),
             };
             pin.save(&config.mcp_pins_dir(), &form.name).map_err(|error| PageError::Refused(error.to_string()))?;
             Ok(told)

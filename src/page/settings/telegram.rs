@@ -75,7 +75,7 @@ async fn offer_code(
         let current = CurrentSettings::read(desk)?;
         Ok(pairing::list_people(&current.config, desk.open_store()?.as_ref())?.1)
     });
-    let words = "Listen to whoever sends a pairing code to your bot".to_owned();
+    let words = "Listen to whoever sends a pairing code to your bot";
     let proposal =
         ProposedChange { needs_code: is_anybody.await?, ..ProposedChange::new(words, PageChange::Pair, PLACE) };
     change::submit(&site, session, proposal).await

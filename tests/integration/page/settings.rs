@@ -220,6 +220,11 @@ fn a_key_is_tried_at_once_and_never_comes_out() {
     let wrong =
         post("/settings/answers", &[("service", "api"), ("ANTHROPIC_API_KEY", &format!("two words {WRONG_KEY}"))]);
     assert!(wrong.status == 422 && wrong.body.contains("one word without spaces"), "{wrong:?}");
+    // Nor is a key in a field for something else.
+    let wrong = post("/settings/one?name=TIMEZONE", &[("TIMEZONE", API_KEY)]);
+    assert!(wrong.status == 422 && wrong.body.contains("looks like a key"), "{wrong:?}");
+    let wrong = post("/settings/answers", &[("service", "api"), ("CLAUDE_MODEL", API_KEY)]);
+    assert_eq!(wrong.status, 422, "{wrong:?}");
     // A key that Claude refuses: nothing is written, and the person decides.
     let number = post("/settings/answers", &[("service", "api"), ("ANTHROPIC_API_KEY", WRONG_KEY)]).pending();
     let shown = page.get(&format!("/settings/confirm?change={number}"));
@@ -341,6 +346,14 @@ fn a_server_is_tried_shown_in_its_words_and_used_once_accepted() {
         assert!(!dir.join("calls").exists(), "it ran before the code");
         page.post("/settings/confirm", &[("change", &number), ("code", &page.code())])
     };
+    // A secret among its arguments isn't shown, neither here nor in the terminal.
+    let secret = "tok-0123456789abcdef";
+    let place = format!("{program} --token {secret}");
+    let number = page.post("/settings/servers/add", &[("name", "other"), ("place", &place), ("token", "")]).pending();
+    let asked = page.get(&format!("/settings/confirm?change={number}")).ok();
+    let told = env.wake(&["page", "--code"]).ok().stdout;
+    assert!(!asked.contains(secret) && told.contains("--token ***") && !told.contains(secret), "{told} {asked}");
+    page.post("/settings/drop", &[("change", &number)]).see_other();
     // One that can't be reached isn't written.
     let failed = add("gone", "/bin/false --help").pending();
     let shown = page.get(&format!("/settings/confirm?change={failed}")).ok();

@@ -56,7 +56,7 @@ use reveille_store::{
 
 pub use commands::terminal::{AtTerminal, answer_at_terminal};
 pub use due_watch::DueWatch;
-pub use pair::{Pairing, pair};
+pub use pair::{OfferedCode, Pairing, is_bot_running, offer as offer_code, pair};
 use poll_turn::PollTurn;
 pub use progress::render_line as progress_line;
 use run::{Aides, Bot};

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
 use reveille_base::clock::Clock;
@@ -30,6 +31,33 @@ pub enum Pairing {
     Stopped,
 }
 
+/// An offered code.
+pub struct OfferedCode {
+    /// The number of its row.
+    pub id: i64,
+    /// The code.
+    pub code: Code,
+    /// `true` if a running bot could accept it.
+    pub is_bot_running: bool,
+}
+
+/// Offers a code, and waits for nobody. It expires by itself.
+///
+/// # Errors
+/// If the workspace or the store fails.
+pub fn offer(config: &Config, now: DateTime<Utc>) -> Result<OfferedCode, BotError> {
+    reveille_cycle::workspace::prepare_workspace(config)?;
+    let mut store = reveille_cycle::workspace::open_database(config)?;
+    let (id, code) = door::offer_code(&mut store, config.bot_id().unwrap_or_default(), MADE_BY, now)
+        .map_err(|error| BotError::Code(error.to_string()))?;
+    Ok(OfferedCode { id, code, is_bot_running: is_bot_running(config) })
+}
+
+/// Returns `true` if a bot runs for this workspace.
+pub fn is_bot_running(config: &Config) -> bool {
+    wake_lock::read_holder(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive())
+}
+
 /// Offers a code and waits. Passes the code to `show`, with `true` if a running bot could accept it.
 ///
 /// # Errors
@@ -40,13 +68,8 @@ pub async fn pair(
     mut stop: watch::Receiver<bool>,
     show: impl FnOnce(&Code, bool),
 ) -> Result<Pairing, BotError> {
-    reveille_cycle::workspace::prepare_workspace(config)?;
+    let OfferedCode { id, code, is_bot_running } = offer(config, clock.now())?;
     let mut store = reveille_cycle::workspace::open_database(config)?;
-    let bot_id = config.bot_id().unwrap_or_default();
-    let (id, code) = door::offer_code(&mut store, bot_id, MADE_BY, clock.now())
-        .map_err(|error| BotError::Code(error.to_string()))?;
-    let is_bot_running =
-        wake_lock::read_holder(&config.bot_lock_path()).is_some_and(|holder| holder.identity().is_alive());
     show(&code, is_bot_running);
     let until = tokio::time::Instant::now() + CODE_LIFE.to_std().unwrap_or_default();
     loop {

@@ -22,6 +22,8 @@ pub const CODE_LIFE: TimeDelta = TimeDelta::minutes(10);
 const SIGNS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// Length of a code in characters.
 const CODE_SIGNS: usize = 8;
+/// The command that a link with a code sends, before the code.
+const LINK_COMMAND: &str = "/start ";
 /// Maximum bytes of a text that may be a mistyped code.
 const MAX_TYPED_BYTES: usize = 32;
 
@@ -46,6 +48,8 @@ impl Code {
         if text.len() > MAX_TYPED_BYTES {
             return None;
         }
+        // Telegram sends this when somebody follows a link with a code.
+        let text = text.strip_prefix(LINK_COMMAND).unwrap_or(text);
         let signs = text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'-').map(|byte| {
             let sign = match byte.to_ascii_uppercase() {
                 b'O' => b'0',
@@ -183,7 +187,7 @@ mod tests {
     #[test]
     fn a_code_is_read_as_people_type_it() {
         let right = code("K7QM-201X");
-        for typed in ["k7qm201x", " K7QM 2O1X\n", "k7qm-2oix", "K7-QM-2O-LX"] {
+        for typed in ["k7qm201x", " K7QM 2O1X\n", "k7qm-2oix", "K7-QM-2O-LX", "/start K7QM-201X"] {
             assert_eq!(Code::parse(typed), Some(right.clone()), "{typed}");
         }
         for typed in ["", "K7QM-201", "K7QM-201XX", "K7QM_201X", "U7QM-201X", "ÄÄÄÄ", &"-".repeat(40)] {

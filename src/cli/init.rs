@@ -143,7 +143,7 @@ impl Wizard {
         let changes = SettingChanges::new();
         let usual_workspace = said.workspace().map(Path::to_owned);
         let config = said.with_valid_settings(&changes).0?;
-        let names = after::read_names(&config);
+        let names = setup::read_names(&config);
         let can_wipe = !config.no_color;
         let new_names = names.clone().unwrap_or_default();
         Some(Self {
@@ -263,7 +263,7 @@ impl Wizard {
         let mut question = "Write this? [Y/n] ";
         loop {
             match self.prompter.read_line(question).await?.to_lowercase().as_str() {
-                "" | "y" | "yes" => match write_changes(&self.said, &self.changes) {
+                "" | "y" | "yes" => match setup::save_changes(&self.said, &self.changes) {
                     Ok(file) => {
                         complain(&format!("Written to {}.", file.display()));
                         return Ok(true);
@@ -316,14 +316,6 @@ fn mask_secret(name: &str, value: &str) -> String {
     if name == "REPO_URL" { reveille_config::RepoUrl::new(value).to_string() } else { value.to_owned() }
 }
 
-/// Writes the changed settings, or returns the reason of the failure.
-fn write_changes(given: &GivenSettings, changes: &SettingChanges) -> Result<PathBuf, String> {
-    let text = given.render_changed_file(changes).map_err(|error| error.to_string())?;
-    let file = given.file_path().unwrap_or_default();
-    setup::write_settings(&file, &text).map_err(|error| error.to_string())?;
-    Ok(file)
-}
-
 /// Writes the environment's settings to the file.
 async fn save_environment(given: &GivenSettings, reach: CheckReach, format: OutputFormat) -> ExitCode {
     let changes = setup::copy_environment(given);
@@ -344,7 +336,7 @@ async fn save_environment(given: &GivenSettings, reach: CheckReach, format: Outp
         complain("The environment has no settings, so nothing was written.");
         return ExitCode::SUCCESS;
     }
-    match write_changes(given, &changes) {
+    match setup::save_changes(given, &changes) {
         Ok(file) => {
             let names: Vec<&str> = changes.iter().filter(|(_, value)| value.is_some()).map(|(name, _)| *name).collect();
             complain(&format!("Written to {}: {}.", file.display(), names.join(", ")));

@@ -96,7 +96,7 @@ fn load_settings(config: &Config) -> Settings {
     for problem in &settings.problems {
         complain(problem);
     }
-    if settings.servers.is_empty() && settings.problems.is_empty() {
+    if settings.servers.is_empty() && settings.off.is_empty() && settings.problems.is_empty() {
         complain(&format!(
             "There are no MCP servers: {} doesn't exist. Start from the example docs/mcp.toml.",
             config.mcp_path().display()
@@ -123,6 +123,9 @@ fn list_servers(config: &Config) -> ExitCode {
         if let Some(question) = pin.question(name) {
             print(&format!("  {question}\n  wake mcp refresh {name} accepts what it offers now.\n"));
         }
+    }
+    for Server { name, .. } in &settings.off {
+        print(&format!("{name}: switched off by `enabled = false` in mcp.toml\n"));
     }
     to_exit_code(settings.problems.is_empty())
 }

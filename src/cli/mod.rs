@@ -144,8 +144,8 @@ pub fn build_redactor(config: &Config) -> Redactor {
 fn list_secrets(config: &Config) -> Vec<Secret> {
     let urls = repo::remote_urls(&config.repo_dir());
     let passwords: Vec<Secret> = urls.into_iter().flat_map(|url| RepoUrl::new(url).secrets()).collect();
-    let servers = Settings::for_workspace(config).servers;
-    let of_servers = servers.into_iter().flat_map(|server| server.secrets);
+    let Settings { servers, off, .. } = Settings::for_workspace(config);
+    let of_servers = servers.into_iter().chain(off).flat_map(|server| server.secrets);
     let token = mcp_server::token::load(&config.mcp_token_path());
     let of_google = config.vertex.login.as_deref().map(login_secrets).unwrap_or_default();
     config.secrets().into_iter().chain(of_google).chain(passwords).chain(of_servers).chain(token).collect()

@@ -5,6 +5,7 @@
 //! A server prints a link only on a terminal, because the output of a service ends up in a log.
 
 use std::{
+    convert::Infallible,
     fs::File,
     io,
     path::{Path, PathBuf},
@@ -25,11 +26,12 @@ use crate::page::{self, PageSite, TICKET_LASTS, socket};
 pub(super) const HELP: &str = "\
 A link works once, within ten minutes; the browser that opened it then stays signed in until the server ends.
 The page is served to this machine only.
-As a service, or with its output in a file, the server prints no link; --address does. See docs/PAGE.md.
+As a service, or with its output in a file, the server prints no link and no code; --address and --code do. See docs/PAGE.md.
 
 Examples:
   wake page                          serve, and print a link
   wake page --address                print a link to the page that is being served
+  wake page --code                   print the code that a change of settings on the page asks for
   wake page --port 8930              always on the same port";
 
 /// How long to wait for a server that is starting or ending.
@@ -44,6 +46,9 @@ pub(super) struct PageArguments {
     /// Only print a link to the page that is served already.
     #[arg(long)]
     address: bool,
+    /// Only print the codes that changes of settings wait for on the page that is served already.
+    #[arg(long, conflicts_with = "address")]
+    code: bool,
     /// Serve on this port of the loopback; default: a free one.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
@@ -60,6 +65,9 @@ pub(super) fn run(config: &Config, arguments: &PageArguments) -> ExitCode {
         Err(error) => return report_failure(&error),
     };
     runtime.block_on(async {
+        if arguments.code {
+            return show_codes(&socket).await;
+        }
         match serve_or_ask(config, arguments, &socket).await {
             Ok(code) => code,
             Err(error) => report_failure(&error),
@@ -134,12 +142,44 @@ async fn serve_page(config: &Config, port: u16, socket: &Path) -> io::Result<Exi
     tokio::select! {
         never = page::serve(&listeners, &site) => match never {},
         never = socket::hand_out(&requests, &site) => match never {},
+        never = print_codes(&site), if out::is_terminal() => match never {},
         _ = stop.wait_for(|stop| *stop) => {}
     }
     page::close_session(&site).await;
     // Without the socket, later clients know that no server runs.
     socket::remove(socket).ok();
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the code of each change that the page asks one for. Only a terminal gets them, since the output of a service ends up in a log.
+async fn print_codes(site: &Arc<PageSite>) -> Infallible {
+    loop {
+        let notice = page::next_code(site).await;
+        complain(&format!("\n{}", notice.expose()));
+    }
+}
+
+/// Prints the codes that the served page waits for.
+async fn show_codes(socket: &Path) -> ExitCode {
+    match socket::request_codes(socket).await {
+        Ok(codes) if codes.expose().is_empty() => {
+            complain(
+                "Nothing on the page waits for a code. Make the change there first; the page then asks for its code.",
+            );
+            ExitCode::from(EXIT_FAILED)
+        }
+        Ok(codes) => {
+            print(codes.expose());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(&format!(
+                "No page gives codes at {}: {error}. `wake page` starts one. Nothing was changed.",
+                socket.display()
+            ));
+            ExitCode::from(EXIT_FAILED)
+        }
+    }
 }
 
 fn show_address(address: &str) {

@@ -20,7 +20,28 @@ const MAX_SESSIONS: usize = 16;
 /// Random bytes in a token.
 const TOKEN_BYTES: usize = 32;
 
-type Digest = [u8; 32];
+pub(super) type Digest = [u8; 32];
+
+/// The mark of a session: its cookie's digest.
+#[derive(Clone, Copy)]
+pub(super) struct SessionMark(Digest);
+
+impl SessionMark {
+    /// Returns the mark of a cookie's session, known or not.
+    pub(super) fn from_cookie(cookie: &str) -> Self {
+        Self(hash_token(cookie))
+    }
+
+    /// Returns the bytes, for a digest over them.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Compares in constant time.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        is_same(&self.0, &other.0)
+    }
+}
 
 /// The valid tickets and sessions.
 #[derive(Debug, Default)]
@@ -85,14 +106,14 @@ fn create_token() -> Result<Secret, NoRandomness> {
     Ok(Secret::new(random::format_hex(&random::generate_bytes::<TOKEN_BYTES>()?)))
 }
 
-fn hash_token(token: &str) -> Digest {
+pub(super) fn hash_token(token: &str) -> Digest {
     let mut bytes = Digest::default();
     bytes.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, token.as_bytes()).as_ref());
     bytes
 }
 
 /// Compares digests in constant time.
-fn is_same(a: &Digest, b: &Digest) -> bool {
+pub(super) fn is_same(a: &Digest, b: &Digest) -> bool {
     a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 

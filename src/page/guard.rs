@@ -22,6 +22,7 @@ use hyper::body::Body as _;
 use maud::html;
 
 use super::{
+    entrance::SessionMark,
     error::{PageError, render_status},
     frame::{ICON_PATH, STYLE_PATH, outside_frame},
     site::PageSite,
@@ -59,8 +60,13 @@ pub(super) fn guard_views(views: Router<Arc<PageSite>>, site: &Arc<PageSite>) ->
 
 async fn guard_request(State(site): State<Arc<PageSite>>, request: Request, next: Next) -> Response {
     let mut response = match admit_request(&site, &request) {
-        Ok(()) => match read_body(request).await {
-            Ok(request) => replace_bare_error(next.run(request).await),
+        Ok(session) => match read_body(request).await {
+            Ok(mut request) => {
+                if let Some(session) = session {
+                    request.extensions_mut().insert(session);
+                }
+                replace_bare_error(next.run(request).await)
+            }
             Err(error) => error.into_response(),
         },
         Err(refused) => *refused,
@@ -71,8 +77,8 @@ async fn guard_request(State(site): State<Arc<PageSite>>, request: Request, next
     response
 }
 
-/// Checks a request. The refusal tells how to sign in.
-fn admit_request(site: &PageSite, request: &Request) -> Result<(), Box<Response>> {
+/// Checks a request, and returns its session. Style sheet and icon need none. The refusal tells how to sign in.
+fn admit_request(site: &PageSite, request: &Request) -> Result<Option<SessionMark>, Box<Response>> {
     let headers = request.headers();
     let (method, path) = (request.method(), request.uri().path());
     if find_header(headers, &HOST) != Some(site.host()) {
@@ -95,13 +101,13 @@ fn admit_request(site: &PageSite, request: &Request) -> Result<(), Box<Response>
         return Err(Box::new(render_unknown(StatusCode::FORBIDDEN)));
     }
     if path == STYLE_PATH || path == ICON_PATH {
-        return Ok(());
+        return Ok(None);
     }
-    if !list_cookies(headers).any(|cookie| site.renew_session(cookie)) {
+    let Some(cookie) = list_cookies(headers).find(|cookie| site.renew_session(cookie)) else {
         return Err(Box::new(render_unknown(StatusCode::UNAUTHORIZED)));
-    }
+    };
     if is_reading || is_from_here == Some(true) || comes_from == Some("same-origin") {
-        return Ok(());
+        return Ok(Some(SessionMark::from_cookie(cookie)));
     }
     Err(Box::new(render_unknown(StatusCode::FORBIDDEN)))
 }

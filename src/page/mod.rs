@@ -39,6 +39,7 @@ use tokio::net::TcpListener;
 use reveille_tools::loopback;
 
 pub use entrance::TICKET_LASTS;
+pub use settings::{CODE_LASTS, next_code};
 pub use site::{MakeRedactor, PageSite};
 
 /// Serves the page until the future is dropped.

@@ -18,6 +18,7 @@ use reveille_store::{Store, StoreError, database};
 
 use super::{
     chat::ChatSession, entrance::PageSessions, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes,
+    settings::SettingsDesk,
 };
 
 /// Random bytes in the page's own host name.
@@ -39,6 +40,7 @@ pub struct PageSite {
     /// Permits for open pages that are refreshed.
     pub(super) listeners: Arc<Semaphore>,
     pub(super) notes: Notes,
+    pub(super) settings: SettingsDesk,
 }
 
 /// The context of a request, on a thread that may block on the disk.
@@ -65,6 +67,7 @@ impl PageSite {
             chat: ChatSession::new()?,
             nudge: Notify::new(),
             notes: Notes::default(),
+            settings: SettingsDesk::default(),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
         })
     }
@@ -76,6 +79,11 @@ impl PageSite {
     pub fn create_address(&self) -> Result<Secret, NoRandomness> {
         let token = self.lock_entrance().create_ticket(clock::read_awake_time())?;
         Ok(Secret::new(format!("http://{}{ENTER}{}", self.host, token.expose())))
+    }
+
+    /// Masks the secrets of these settings, which may be newer than the page's own.
+    pub(super) fn build_redactor(&self, config: &Config) -> Redactor {
+        (self.redactor)(config)
     }
 
     /// Returns the settings.

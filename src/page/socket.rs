@@ -1,5 +1,5 @@
-//! Hands further addresses to other programs of the same person, over a socket that only they can open. Thus no address ever appears in a
-//! log. Every connection gets one address.
+//! Hands further addresses and the codes of pending changes to other programs of the same person, over a socket that only they can open.
+//! Thus neither ever appears in a log. Every connection sends one request, a line, and gets one answer.
 
 use std::{
     convert::Infallible,
@@ -18,12 +18,18 @@ use tokio::{
 
 use reveille_base::{file::create_private_dirs, redact::Secret};
 
-use super::PageSite;
+use super::{PageSite, settings};
 
 /// Longest time for handing over an address.
 const HANDING_OVER: Duration = Duration::from_secs(5);
-/// Maximum bytes of an address.
-const MAX_ADDRESS_BYTES: u64 = 1024;
+/// Maximum bytes of an answer.
+const MAX_ANSWER_BYTES: u64 = 64 << 10;
+/// Maximum bytes of a request.
+const MAX_REQUEST_BYTES: u64 = 16;
+/// The request for an address.
+const ADDRESS: &str = "address\n";
+/// The request for the codes of all pending changes.
+const CODES: &str = "codes\n";
 /// The pause after a failed accept, for example without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -59,7 +65,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Hands out addresses until the future is dropped.
+/// Hands out addresses and codes until the future is dropped.
 pub async fn hand_out(listener: &UnixListener, site: &Arc<PageSite>) -> Infallible {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -67,15 +73,20 @@ pub async fn hand_out(listener: &UnixListener, site: &Arc<PageSite>) -> Infallib
             continue;
         };
         if let Err(error) = tokio::time::timeout(HANDING_OVER, hand_over(stream, site)).await.unwrap_or(Ok(())) {
-            tracing::warn!(%error, "an address couldn't be handed over");
+            tracing::warn!(%error, "an address or a code couldn't be handed over");
         }
     }
 }
 
 async fn hand_over(mut stream: UnixStream, site: &PageSite) -> io::Result<()> {
     is_ours(&stream)?;
-    let address = site.create_address().map_err(io::Error::other)?;
-    stream.write_all(address.expose().as_bytes()).await?;
+    let mut request = String::new();
+    (&mut stream).take(MAX_REQUEST_BYTES).read_to_string(&mut request).await?;
+    let answer = match request.as_str() {
+        CODES => settings::issue_codes(site).map_err(io::Error::other)?,
+        _ => site.create_address().map_err(io::Error::other)?,
+    };
+    stream.write_all(answer.expose().as_bytes()).await?;
     stream.shutdown().await
 }
 
@@ -84,15 +95,31 @@ async fn hand_over(mut stream: UnixStream, site: &PageSite) -> io::Result<()> {
 /// # Errors
 /// There is no running page, or it sends no address.
 pub async fn request_address(path: &Path) -> io::Result<Secret> {
+    let address = request(path, ADDRESS).await?;
+    match address.expose().is_empty() {
+        true => Err(io::Error::other("the page gave no address")),
+        false => Ok(address),
+    }
+}
+
+/// Asks a running page for the codes of all pending changes, as a text for the person. Codes from before are void. Empty if nothing
+/// waits for a code.
+///
+/// # Errors
+/// There is no running page.
+pub async fn request_codes(path: &Path) -> io::Result<Secret> {
+    request(path, CODES).await
+}
+
+async fn request(path: &Path, what: &str) -> io::Result<Secret> {
     let asked = async {
-        let stream = UnixStream::connect(path).await?;
+        let mut stream = UnixStream::connect(path).await?;
         is_ours(&stream)?;
-        let mut address = String::new();
-        stream.take(MAX_ADDRESS_BYTES).read_to_string(&mut address).await?;
-        match address.is_empty() {
-            true => Err(io::Error::other("the page gave no address")),
-            false => Ok(Secret::new(address)),
-        }
+        stream.write_all(what.as_bytes()).await?;
+        stream.shutdown().await?;
+        let mut answer = String::new();
+        stream.take(MAX_ANSWER_BYTES).read_to_string(&mut answer).await?;
+        Ok(Secret::new(answer))
     };
     tokio::time::timeout(HANDING_OVER, asked).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

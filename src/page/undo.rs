@@ -29,7 +29,7 @@ pub(super) fn routes() -> Router<Arc<PageSite>> {
 struct UndoForm {
     /// The step shown in the form; never undo a newer one.
     step: String,
-    /// `chat` to return to the chat.
+    /// The page to return to: `chat`, `settings`, `jobs`, or else Today.
     from: String,
 }
 
@@ -58,6 +58,11 @@ async fn order_undo(State(site): State<Arc<PageSite>>, Form(form): Form<UndoForm
     });
     let (from, what) = asked.await?;
     site.nudge.notify_one();
-    let to = if from == "chat" { "/chat" } else { "/" };
+    let to = match from.as_str() {
+        "chat" => "/chat",
+        "settings" => "/settings/assistant",
+        "jobs" => "/settings/jobs",
+        _ => "/",
+    };
     Ok(site.redirect_with_note(to, format!("Undoing {what}. The chat will say when it is done.")).into_response())
 }

@@ -16,9 +16,9 @@ mod write;
 pub use self::{
     check::{CheckReach, CheckTools, Checked, check_step},
     local_models::FoundServer,
-    names::{AssistantNames, DEFAULT_NAME, parse_names, with_names},
-    servers::is_example_server,
-    shown::{SettingGroup, ShownSetting, changed_since, list_settings},
-    steps::{ParsedAnswer, SetupQuestion, SetupStep, copy_environment},
-    write::{WriteError, write_settings},
+    names::{AssistantNames, DEFAULT_NAME, parse_names, read_names, with_names},
+    servers::{KnownServer, is_example_server},
+    shown::{SettingGroup, ShownSetting, changed_since, find_value, list_settings},
+    steps::{ParsedAnswer, SetupQuestion, SetupStep, copy_environment, parse_setting},
+    write::{SaveError, WriteError, save_changes, write_settings},
 };

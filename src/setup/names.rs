@@ -1,6 +1,11 @@
 //! The names of the assistant and the person, in one sentence of the standing orders. There is no setting for them, since the standing
 //! orders are the person's to change.
 
+use std::fs;
+
+use reveille_config::Config;
+use reveille_memory::{CLAUDE, templates::list_files};
+
 /// The assistant's default name.
 pub const DEFAULT_NAME: &str = "Reveille";
 /// The words for a person whose name is unknown.
@@ -45,6 +50,14 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
+/// Reads the names in the standing orders, or the template's for a new memory. `None` if a person has rewritten the
+/// sentence.
+pub fn read_names(config: &Config) -> Option<AssistantNames> {
+    let orders = fs::read_to_string(config.repo_dir().join(CLAUDE)).ok();
+    let template = || list_files().into_iter().find(|(path, _)| *path == CLAUDE).map(|(_, text)| text.to_owned());
+    parse_names(&orders.or_else(template)?)
+}
+
 /// Parses the names from the standing orders. `None` if a person has rewritten that sentence.
 pub fn parse_names(orders: &str) -> Option<AssistantNames> {
     let (_, names) = find_sentence(orders)?;
@@ -71,7 +84,6 @@ fn find_sentence(orders: &str) -> Option<(&str, AssistantNames)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reveille_memory::templates::list_files;
 
     fn orders() -> &'static str {
         list_files().into_iter().find(|(path, _)| *path == "claude.md").unwrap().1

@@ -5,13 +5,13 @@ use reveille_model::openai;
 
 /// A service of the table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct KnownServer {
+pub struct KnownServer {
     /// The service's own name.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// The value of `OPENAI_BASE_URL`.
-    pub(super) url: &'static str,
+    pub url: &'static str,
     /// The proposed model. `wake init` asks the server whether it is available.
-    pub(super) usual_model: &'static str,
+    pub usual_model: &'static str,
     /// `true` if the service lists models without a key. The list then proves nothing about the key.
     pub(super) lists_without_key: bool,
 }
@@ -38,12 +38,12 @@ impl KnownServer {
     }
 
     /// Lists every service in order of presentation.
-    pub(super) fn all() -> &'static [Self] {
+    pub fn all() -> &'static [Self] {
         &KNOWN
     }
 
     /// Finds the service at an address.
-    pub(super) fn find_by_url(url: &str) -> Option<&'static Self> {
+    pub fn find_by_url(url: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|server| server.url == url.trim_end_matches('/'))
     }
 }

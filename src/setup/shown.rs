@@ -165,7 +165,7 @@ fn find_secret<'c>(config: &'c Config, name: &str) -> Option<&'c Secret> {
 }
 
 /// Returns a setting's value as written in `.env`. `None` if unset.
-fn find_value(config: &Config, name: &str) -> Option<String> {
+pub fn find_value(config: &Config, name: &str) -> Option<String> {
     let minutes = |time: Duration| Some((time.as_secs() / 60).to_string());
     let time = |time: chrono::NaiveTime| time.format("%H:%M").to_string();
     let usd = |usd: f64| format!("{usd:.2}");

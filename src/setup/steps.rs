@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use reveille_base::zone::Tz;
+use reveille_base::{redact::is_like_a_key, zone::Tz};
 use reveille_config::{
     Autonomy, Config, GivenSettings, InitiativeLevel, OFFLINE_MODEL, Provider, SettingChanges, VARIABLES, check_value,
-    file_setting,
+    file_setting, is_secret,
 };
 use reveille_media::speech;
 use reveille_model::openai;
@@ -18,6 +18,7 @@ use super::{
     },
     names::{AssistantNames, DEFAULT_NAME, check_name},
     servers::{EXAMPLE_URL, KnownServer, is_elsewhere, only_model},
+    shown::find_value,
 };
 
 /// The answer for "none".
@@ -371,6 +372,49 @@ impl SetupStep {
             },
         }
     }
+}
+
+/// Builds the change of any setting from what a person typed. An empty answer keeps a secret, and means the default elsewhere.
+///
+/// # Errors
+/// A description of valid values, without the given one if that is a secret.
+pub fn parse_setting(
+    name: &'static str,
+    answer: &str,
+    said: &GivenSettings,
+    config: &Config,
+) -> Result<SettingChanges, String> {
+    let answer = answer.trim();
+    if find_value(config, name).is_some_and(|value| value == answer) && !is_secret(name) {
+        return Ok(SettingChanges::new());
+    }
+    if name == "WORKSPACE_DIR" {
+        return Err("the workspace can't be changed while it is in use".to_owned());
+    }
+    let taken = match SetupStep::ALL.into_iter().find(|step| step.settings() == [name]) {
+        _ if is_secret(name) => build_secret_change(name, answer),
+        _ if is_like_a_key(answer) => {
+            ParsedAnswer::Wrong("that looks like a key, which doesn't belong here".to_owned())
+        }
+        // For some settings, “none” is a value of its own and not the default.
+        _ if answer.eq_ignore_ascii_case(NONE) && check_value(name, NONE, said.home()).is_ok() => {
+            ParsedAnswer::Changes(SettingChanges::from([(name, Some(NONE.to_owned()))]))
+        }
+        Some(step) if step != SetupStep::ServerModel && step != SetupStep::Model => {
+            step.parse_answer(answer, said, config, &AssistantNames::default())
+        }
+        _ => build_setting_change(name, answer, said.get(name).is_some_and(|(value, _)| value == answer), said),
+    };
+    match taken {
+        ParsedAnswer::Changes(changes) => Ok(drop_unchanged(changes, said)),
+        ParsedAnswer::Wrong(what) => Err(what),
+        ParsedAnswer::Workspace(_) | ParsedAnswer::Names(_) => Ok(SettingChanges::new()),
+    }
+}
+
+/// Leaves out what is set already.
+fn drop_unchanged(changes: SettingChanges, said: &GivenSettings) -> SettingChanges {
+    changes.into_iter().filter(|(name, value)| said.get(name).map(|(value, _)| value) != value.as_deref()).collect()
 }
 
 /// Builds the change of a setting after checking its value.

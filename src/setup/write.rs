@@ -7,6 +7,7 @@ use std::{
 };
 
 use reveille_base::file::{create_private_dirs, parent_directory, replace_durably};
+use reveille_config::{EditError, GivenSettings, SettingChanges};
 
 /// The reason for a failed write. The old file is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,28 @@ pub enum WriteError {
         /// The system's error.
         source: io::Error,
     },
+}
+
+/// The reason for unsaved changes. The old file is unchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// The file can't be read or changed.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// The file can't be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Saves changes to the settings file, and returns its path. All other lines keep their bytes.
+///
+/// # Errors
+/// Nothing was changed.
+pub fn save_changes(given: &GivenSettings, changes: &SettingChanges) -> Result<PathBuf, SaveError> {
+    let text = given.render_changed_file(changes)?;
+    let file = given.file_path().unwrap_or_default();
+    write_settings(&file, &text)?;
+    Ok(file)
 }
 
 /// Writes a private settings file, creating its private directory if needed. Behind a link, the target is replaced.

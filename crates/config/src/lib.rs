@@ -4,6 +4,7 @@
 //! file); `resolve` turns them into the typed [`Config`]. All problems are collected, so that a person corrects them at once.
 //! Nothing here changes while the program runs: state lives in the workspace.
 
+mod authority;
 mod cloud;
 mod env_file;
 mod error;
@@ -44,6 +45,7 @@ use reveille_base::{
 
 pub use self::resolve::DEFAULT_OPENAI_BASE_URL;
 pub use self::{
+    authority::Authority,
     cloud::{BedrockSettings, VertexSettings},
     env_file::EditError,
     error::{ConfigError, SettingProblem},
@@ -53,7 +55,7 @@ pub use self::{
     model_name::Provider,
     old::OldSetting,
     raw::Source,
-    table::{SETTINGS, Setting, VARIABLES, render_example},
+    table::{SETTINGS, Setting, VARIABLES, describe_setting, find_setting, render_example},
     telegram_rich::TelegramRich,
     types::{Autonomy, EmbedModel, LogFormat, QuietHours, RepoUrl},
     while_working::WhileWorking,

@@ -39,6 +39,12 @@ pub enum AmendError {
     /// The call would still need approval.
     #[error("it still wouldn't run without asking: {0}")]
     NoEffect(String),
+    /// The folder can't be granted.
+    #[error("this folder can't be granted: {0}")]
+    Folder(String),
+    /// The file is written in a way that can't be changed here.
+    #[error("`policy.toml` is written in a way that I can't change safely. Change it in a text editor")]
+    Unclear,
     /// The file is at its limit of size or of rules.
     #[error("there is no room for another rule in `policy.toml`. Remove one that you no longer need")]
     Full,

@@ -6,6 +6,7 @@
 
 pub mod amend;
 mod classify;
+pub mod folders;
 mod judge;
 mod keep;
 mod load;

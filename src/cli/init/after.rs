@@ -211,14 +211,6 @@ async fn wait_for_person(store: &Store) -> Result<Paired, reveille_store::StoreE
     }
 }
 
-/// Reads the names in the standing orders, or the template's for a new memory. `None` if a person has rewritten the
-/// sentence.
-pub(super) fn read_names(config: &Config) -> Option<AssistantNames> {
-    let orders = fs::read_to_string(config.repo_dir().join(CLAUDE)).ok();
-    let template = || list_files().into_iter().find(|(path, _)| *path == CLAUDE).map(|(_, text)| text.to_owned());
-    setup::parse_names(&orders.or_else(template)?)
-}
-
 /// Writes the names as the person's own edit, which the next wake commits. Creates the memory if needed.
 fn write_names(config: &Config, names: &AssistantNames) -> Result<(), String> {
     let to_text = |error: &dyn std::fmt::Display| error.to_string();

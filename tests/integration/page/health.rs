@@ -53,7 +53,11 @@ fn before_the_first_wake_there_is_a_page_too() {
         ("/health", "nothing yet"),
         ("/memory", "I don't remember anything yet"),
         ("/questions", "No open questions"),
-        ("/settings", "TIMEZONE"),
+        ("/settings", "Name and time zone"),
+        ("/settings/all", "TIMEZONE"),
+        ("/settings/assistant", "Reveille"),
+        ("/settings/jobs", "No jobs yet"),
+        ("/settings/telegram", "Nobody yet"),
     ] {
         let shown = page.get(path).ok();
         assert!(shown.contains(said), "{path}: {shown}");

@@ -9,6 +9,7 @@ mod lived;
 mod memory;
 mod questions;
 mod settings;
+mod settings_story;
 mod today;
 mod wakes;
 

@@ -19,7 +19,7 @@ use reveille_base::{disk, types::VerbGroup};
 
 pub(crate) use self::exact::DescribedRule;
 use self::pattern::Word;
-use super::{Access, Decision, FREE, classify, shell};
+use super::{Access, Decision, FREE, classify, folders::FolderAccess, shell};
 
 /// The shell's name in rules.
 pub const SHELL: &str = "bash";
@@ -168,6 +168,22 @@ impl Rules {
     /// Returns the folders granted for writing.
     pub fn writable_folders(&self) -> Vec<PathBuf> {
         self.writable.iter().filter_map(|root| self.resolve_path(root)).collect()
+    }
+
+    /// Returns the granted folders as written.
+    pub(super) fn folders(&self, access: FolderAccess) -> &[String] {
+        match access {
+            FolderAccess::Read => &self.readable,
+            FolderAccess::Write => &self.writable,
+        }
+    }
+
+    /// Returns `true` if two files say the same apart from their folders. Their rules may stand on other lines.
+    pub(super) fn is_same_except_folders(&self, other: &Self) -> bool {
+        let place = |rule: &Rule| Rule { line: 0, ..rule.clone() };
+        self.rules.iter().map(place).eq(other.rules.iter().map(place))
+            && self.hosts == other.hosts
+            && self.shell_timeout == other.shell_timeout
     }
 
     /// Returns the hosts in reach of sandboxed commands.

@@ -224,7 +224,7 @@ pub(crate) fn record_tap(
                WHERE chat_id = ?1 AND outgoing_id = ?2 AND answer IS NULL";
     let n = tx.execute(sql, (chat, outgoing_id, answer.name(), message_id, format_rfc3339(now)))?;
     if n == 1 {
-        attempts::has_come(tx, outgoing_id, message_id, now)?;
+        attempts::record_arrival(tx, outgoing_id, message_id, now)?;
     }
     Ok(n == 1)
 }

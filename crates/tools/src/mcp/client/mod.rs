@@ -4,6 +4,7 @@
 //! into tools like the built-in ones, and [`Servers`] runs the calls. Servers are otherwise untrusted: results are
 //! tainted, bounded and limited in time, and of a server's own requests only a ping is answered.
 
+pub mod amend;
 mod child;
 mod connection;
 mod http;

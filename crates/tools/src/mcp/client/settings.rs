@@ -78,6 +78,8 @@ pub enum ServerPlace {
 pub struct Settings {
     /// The usable servers.
     pub servers: Vec<Server>,
+    /// The servers that are switched off. Nothing uses them.
+    pub off: Vec<Server>,
     /// The files named for secrets, including those of unusable servers.
     pub key_files: Vec<PathBuf>,
     /// Set if the file is unreadable, so that even its key files are unknown.
@@ -121,6 +123,7 @@ impl Settings {
             let name = table.get("name").and_then(toml::Value::as_str).unwrap_or_default();
             settings.key_files.extend(key_files(&table, home));
             let called = if name.is_empty() { format!("number {}", index + 1) } else { format!("{name:?}") };
+            let is_off = table.get("enabled").and_then(toml::Value::as_bool) == Some(false);
             let server = if index >= MAX_SERVERS {
                 Err(format!("at most {MAX_SERVERS} are allowed"))
             } else {
@@ -131,6 +134,7 @@ impl Settings {
                 Ok(server) if !names.insert(server.name.clone()) => {
                     settings.problems.push(format!("The MCP server {called} is not used: another one has its name."));
                 }
+                Ok(server) if is_off => settings.off.push(server),
                 Ok(server) => settings.servers.push(server),
                 Err(why) => settings.problems.push(format!("The MCP server {called} is not used: {}.", why.trim())),
             }
@@ -155,6 +159,9 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Raw {
     name: String,
+    /// Read beside: a server may be switched off.
+    #[serde(default, rename = "enabled")]
+    _enabled: Option<bool>,
     command: Option<Vec<String>>,
     url: Option<String>,
     #[serde(default)]

@@ -308,6 +308,17 @@ pub(super) fn render_card(desk: &PageContext<'_>, approval: &Approval, from: &st
     }
 }
 
+/// Renders a dangerous question once more in its place, with the button that allows it. `from`: the page that shows it.
+pub(super) fn render_card_again(desk: &PageContext<'_>, approval: &Approval, from: &str) -> Markup {
+    html! {
+        article .card .sure #{ "question-" (approval.id) } {
+            p { "Risk: " strong { (approval.risk().describe()) } ". Read again what would run: it may be impossible to undo." }
+            (render_question(desk, approval))
+            (render_answers(approval, QuestionView::Again, from))
+        }
+    }
+}
+
 /// Renders a dangerous question a second time, before it can be allowed.
 fn render_confirmation(desk: &PageContext<'_>, approval: &Approval) -> Markup {
     html! {
@@ -340,13 +351,18 @@ fn render_answers(approval: &Approval, view: QuestionView, from: &str) -> Markup
     html! {
         div .actions {
             @if asks_again {
-                a .button href={ "/questions/" (id) } { "Allow once…" }
+                a .button href=(address_again(id, from)) { "Allow once…" }
             } @else {
                 (render_answer_form((id, &digest), (view, from), ("allow", "Allow once")))
             }
             (render_answer_form((id, &digest), (view, from), ("refuse", "Don't allow")))
         }
     }
+}
+
+/// Returns where a dangerous question is shown once more.
+fn address_again(id: i64, from: &str) -> String {
+    if from == "today" { format!("/?sure={id}#question-{id}") } else { format!("/questions/{id}") }
 }
 
 fn render_answer_form(

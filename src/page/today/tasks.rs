@@ -1,0 +1,441 @@
+//! The tasks of Today: adding one in a line, and the forms of each task.
+
+use std::sync::Arc;
+
+use axum::{
+    Form, Router,
+    extract::State,
+    response::Response,
+    routing::post,
+};
+use chrono::{Datelike as _, NaiveDate};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use reveille_base::{
+    approval_text::hash_action,
+    words::{format_count, format_spoken_day},
+};
+use reveille_memory::tasks::MAX_ACTIVE_TASKS;
+use reveille_model::offline::grammar::TaskLine;
+
+use super::{
+    order::{Choice, ChoiceWay, Outcome, Trouble, change_tasks, run_order},
+    read_tasks,
+};
+use crate::{
+    orders::{
+        OrderError,
+        lists::ListedTask,
+        tasks::{NewTask, ShiftTo, TaskKey, TaskOrder, read_line},
+    },
+    page::{
+        error::PageError,
+        notes::form_name,
+        parts::render_day,
+        site::{PageContext, PageSite},
+    },
+};
+
+/// Characters of a task's key in a form.
+const NAME_CHARS: usize = 16;
+/// Days without work after which a task's last work is shown.
+const QUIET_DAYS: i64 = 2;
+
+pub(super) fn routes() -> Router<Arc<PageSite>> {
+    Router::new()
+        .route("/tasks/add", post(add_task))
+        .route("/tasks/done", post(finish_task))
+        .route("/tasks/drop", post(drop_task))
+        .route("/tasks/edit", post(edit_task))
+        .route("/tasks/move", post(move_task))
+        .route("/tasks/shift", post(shift_task))
+}
+
+/// The form of a new task: a line as typed, or its parts once they are clear.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TaskForm {
+    line: String,
+    title: String,
+    due: String,
+    project: String,
+    list: TaskPlace,
+    key: String,
+}
+
+/// A list of tasks, as a form names it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum TaskPlace {
+    #[default]
+    Active,
+    Backlog,
+}
+
+/// The form of a button for one task.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TaskButton {
+    which: String,
+    list: TaskPlace,
+    to: ShiftWay,
+}
+
+/// A direction, as a form names it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ShiftWay {
+    #[default]
+    Up,
+    Down,
+}
+
+/// The form that changes a task.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TaskEditForm {
+    which: String,
+    title: String,
+    /// A day in words. It wins over `day`.
+    due: String,
+    /// The day of the calendar field.
+    day: String,
+    next: String,
+}
+
+async fn add_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskForm>) -> Result<Response, PageError> {
+    let name = form_name(&form.key, &form);
+    let filled = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let (line, list) = (filled(&form.line), form.list);
+    let stated = TaskLine {
+        title: form.title.trim().to_owned(),
+        project: filled(&form.project),
+        is_for_backlog: list == TaskPlace::Backlog,
+        ..TaskLine::default()
+    };
+    let due = filled(&form.due);
+    let trouble = Trouble { task: form, form: name, ..Trouble::default() };
+    run_order(site, trouble, move |desk| {
+        let task = match line {
+            Some(line) => read_line(&line, desk.now.with_timezone(&desk.config.timezone))?,
+            None => TaskLine { due: due.and_then(|due| due.parse().ok()), ..stated },
+        };
+        if let Some(clock) = &task.clock {
+            return Ok(Outcome::Asked(ask_about_clock(&task, clock)));
+        }
+        let new = NewTask {
+            title: task.title.clone(),
+            in_backlog: task.is_for_backlog,
+            due: task.due.map(|due| due.to_string()),
+            project: task.project.clone(),
+            ..NewTask::default()
+        };
+        match change_tasks(desk, &TaskOrder::Add(new)) {
+            Ok(_) => Ok(Outcome::Done(describe_added(&task, desk.local_date()))),
+            Err(_) if !task.is_for_backlog && is_full(desk) => Ok(Outcome::Asked(ask_for_backlog(&task))),
+            Err(error) => Err(error),
+        }
+    })
+    .await
+}
+
+/// Describes what was understood: “Added: Renew passport · Friday 4 December · home”.
+fn describe_added(task: &TaskLine, today: NaiveDate) -> String {
+    let mut parts = vec![task.title.clone()];
+    parts.extend(task.due.map(|due| describe_due(due, today)));
+    parts.extend(task.project.clone());
+    let lead = if task.is_for_backlog { "Added to the backlog: " } else { "Added: " };
+    let kept = task.kept_time.as_ref().map(|kept| {
+        format!(". “{kept}” stays in the title, and no due date is set: for one, write it at the end, such as “by {kept}”")
+    });
+    format!("{lead}{}{}.", parts.join(" · "), kept.unwrap_or_default())
+}
+
+/// Names a due day with its weekday, so that a wrong reading is noticed.
+fn describe_due(due: NaiveDate, today: NaiveDate) -> String {
+    let date = due.format(if due.year() == today.year() { "%A %-d %B" } else { "%A %-d %B %Y" });
+    match due.signed_duration_since(today).num_days() {
+        -1..=1 => format!("{}, {date}", format_spoken_day(due, today)),
+        _ => date.to_string(),
+    }
+}
+
+/// Asks what a task with a time of day is meant to be.
+fn ask_about_clock(task: &TaskLine, clock: &str) -> Choice {
+    let mut as_task = vec![("title", task.title.clone())];
+    as_task.extend(task.due.map(|due| ("due", due.to_string())));
+    as_task.extend(task.project.clone().map(|project| ("project", project)));
+    if task.is_for_backlog {
+        as_task.push(("list", "backlog".to_owned()));
+    }
+    let task_name = match task.due {
+        Some(due) => format!("Add the task, due {}", due.format("%A %-d %B")),
+        None => "Add the task without a date".to_owned(),
+    };
+    Choice {
+        question: format!("A task has a day, but no time or rhythm. What should “{}” ({clock}) be?", task.title),
+        ways: vec![
+            ChoiceWay {
+                name: format!("Remind me {clock}"),
+                action: "/reminders/add",
+                fields: vec![("text", task.title.clone()), ("at", clock.to_owned())],
+            },
+            ChoiceWay { name: task_name, action: "/tasks/add", fields: as_task },
+        ],
+    }
+}
+
+/// Offers the backlog when the active list is full.
+fn ask_for_backlog(task: &TaskLine) -> Choice {
+    let mut fields = vec![("title", task.title.clone()), ("list", "backlog".to_owned())];
+    fields.extend(task.due.map(|due| ("due", due.to_string())));
+    fields.extend(task.project.clone().map(|project| ("project", project)));
+    Choice {
+        question: format!(
+            "You have {MAX_ACTIVE_TASKS} tasks in hand already, and “{}” isn't added yet. Finish one first, or keep this one for later.",
+            task.title
+        ),
+        ways: vec![ChoiceWay { name: "Add it to the backlog".to_owned(), action: "/tasks/add", fields }],
+    }
+}
+
+fn is_full(desk: &PageContext<'_>) -> bool {
+    read_tasks(desk).iter().filter(|task| task.list == "active" && task.chat.is_none()).count() >= MAX_ACTIVE_TASKS
+}
+
+async fn finish_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButton>) -> Result<Response, PageError> {
+    change_named(site, form.which, |task, _| Ok(TaskOrder::Done { task })).await
+}
+
+async fn drop_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButton>) -> Result<Response, PageError> {
+    change_named(site, form.which, |task, _| Ok(TaskOrder::Drop { task })).await
+}
+
+async fn move_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButton>) -> Result<Response, PageError> {
+    let to_backlog = form.list == TaskPlace::Backlog;
+    change_named(site, form.which, move |task, _| Ok(TaskOrder::Move { task, to_backlog })).await
+}
+
+async fn shift_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButton>) -> Result<Response, PageError> {
+    let to = match form.to {
+        ShiftWay::Up => ShiftTo::Up,
+        ShiftWay::Down => ShiftTo::Down,
+    };
+    change_named(site, form.which, move |task, _| Ok(TaskOrder::Shift { task, to })).await
+}
+
+async fn edit_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskEditForm>) -> Result<Response, PageError> {
+    change_named(site, form.which.clone(), move |task, old| {
+        let keys = list_edited_keys(&form, old);
+        if keys.is_empty() {
+            return Err(OrderError::Refused("You changed nothing, so it stays as it was.".to_owned()));
+        }
+        Ok(TaskOrder::Edit { task, keys })
+    })
+    .await
+}
+
+/// Lists the keys that a form changes. `title` comes last, since the others are found by the old one.
+fn list_edited_keys(form: &TaskEditForm, old: &ListedTask) -> Vec<TaskKey> {
+    let filled = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let due = match form.due.trim().to_lowercase().as_str() {
+        "" => filled(&form.day),
+        "none" | "no date" | "never" => None,
+        _ => filled(&form.due),
+    };
+    let mut keys = Vec::new();
+    if due != old.due {
+        keys.push(TaskKey { name: "due", value: due });
+    }
+    let next = filled(&form.next);
+    if next != old.next {
+        keys.push(TaskKey { name: "next", value: next });
+    }
+    if let Some(title) = filled(&form.title).filter(|title| *title != old.title) {
+        keys.push(TaskKey { name: "title", value: Some(title) });
+    }
+    keys
+}
+
+/// Finds the task of a button and carries out an order for it.
+async fn change_named(
+    site: Arc<PageSite>,
+    which: String,
+    order: impl FnOnce(String, &ListedTask) -> Result<TaskOrder, OrderError> + Send + 'static,
+) -> Result<Response, PageError> {
+    run_order(site, Trouble::default(), move |desk| {
+        let tasks = read_tasks(desk);
+        let Some(task) = tasks.iter().find(|task| name_task(task) == which) else {
+            return Err(OrderError::Refused("That task no longer exists. Nothing was changed.".to_owned()));
+        };
+        // Quotation marks make it match the whole title.
+        change_tasks(desk, &order(format!("“{}”", task.title), task)?).map(Outcome::Done)
+    })
+    .await
+}
+
+/// Returns the key that stands for a task in a form, since a title may contain anything.
+fn name_task(task: &ListedTask) -> String {
+    let mut name = hash_action(&format!("{}/{}", task.list, task.title));
+    name.truncate(NAME_CHARS);
+    name
+}
+
+/// Renders tasks and their forms.
+pub(super) struct TaskView<'a> {
+    pub(super) desk: &'a PageContext<'a>,
+}
+
+/// A task's place among those shown beside it.
+#[derive(Clone, Copy)]
+struct TaskRow {
+    index: usize,
+    of: usize,
+}
+
+impl TaskView<'_> {
+    /// Renders the field for a new task.
+    pub(super) fn render_line(&self, typed: &TaskForm, key: &str) -> Markup {
+        html! {
+            form #add method="post" action="/tasks/add" .line {
+                input type="hidden" name="key" value=(key);
+                label .unseen for="task-line" { "Add a task" }
+                input #task-line name="line" required maxlength="400" value=(typed.line) autocomplete="off"
+                    placeholder="Add a task: renew passport friday #home" aria-describedby="task-line-how";
+                button .first type="submit" { "Add" }
+                p #task-line-how .meta { "Write the day as you say it. " code { "#home" } " names a project; " code { "#backlog" } " keeps it for later." }
+            }
+        }
+    }
+
+    pub(super) fn render_lists(&self, tasks: &[ListedTask]) -> Markup {
+        let (active, backlog): (Vec<&ListedTask>, Vec<&ListedTask>) =
+            tasks.iter().partition(|task| task.list == "active");
+        let of = if active.len() > MAX_ACTIVE_TASKS { String::new() } else { format!(" of {MAX_ACTIVE_TASKS}") };
+        html! {
+            h2 { "Tasks" @if !active.is_empty() { " " span .meta { (active.len()) (of) } } }
+            @if active.is_empty() {
+                p .empty { "Nothing in hand. What you add above, or ask me to keep, appears here." }
+            }
+            (self.render_rows(&active))
+            @if !backlog.is_empty() {
+                details .backlog {
+                    summary { (format_count(backlog.len(), "task")) " in the backlog" }
+                    (self.render_rows(&backlog))
+                }
+            }
+        }
+    }
+
+    fn render_rows(&self, tasks: &[&ListedTask]) -> Markup {
+        html! {
+            @if !tasks.is_empty() {
+                ul .tasks {
+                    @for (index, task) in tasks.iter().enumerate() {
+                        (self.render_task(task, TaskRow { index, of: tasks.len() }))
+                    }
+                }
+            }
+        }
+    }
+
+    fn render_task(&self, task: &ListedTask, row: TaskRow) -> Markup {
+        let title = self.desk.clean_text(&task.title);
+        let which = name_task(task);
+        html! {
+            li {
+                form method="post" action="/tasks/done" .tick {
+                    input type="hidden" name="which" value=(which);
+                    button type="submit" aria-label=(format!("Done: {title}")) title="Done" {}
+                }
+                div .what {
+                    strong { (title) }
+                    p .meta { (self.render_about(task)) }
+                }
+                details .change {
+                    summary { "Change" span .unseen { " " (title) } }
+                    div .forms {
+                        (self.render_edit(task, &which))
+                        div .actions {
+                            @if row.index > 0 { (render_button("/tasks/shift", &which, ("to", "up"), "Up", &title)) }
+                            @if row.index + 1 < row.of { (render_button("/tasks/shift", &which, ("to", "down"), "Down", &title)) }
+                            @if task.list == "active" {
+                                (render_button("/tasks/move", &which, ("list", "backlog"), "To the backlog", &title))
+                            } @else {
+                                (render_button("/tasks/move", &which, ("list", "active"), "Take in hand", &title))
+                            }
+                            (render_button("/tasks/drop", &which, ("list", ""), "Delete", &title))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Renders a task's day, project, next step and age.
+    fn render_about(&self, task: &ListedTask) -> Markup {
+        let shown = |text: &str| self.desk.clean_text(text);
+        let today = self.desk.local_date();
+        let due = task.due.as_deref().and_then(|due| due.split(' ').next()?.parse::<NaiveDate>().ok());
+        let days = due.map(|due| due.signed_duration_since(today).num_days());
+        html! {
+            @match (due, days, &task.due) {
+                (Some(due), Some(..=-1), _) => span .badge .bad { "overdue since " (render_day(due, today)) },
+                (Some(due), Some(0), _) => span .badge .warn { "due " (render_day(due, today)) },
+                (Some(due), ..) => span .badge { "due " (render_day(due, today)) },
+                (None, _, Some(due)) => span .badge { "due " (shown(due)) },
+                (None, ..) => {}
+            }
+            @if let Some(project) = &task.project { span .tag { "#" (shown(project)) } }
+            @if let Some(priority) = &task.priority { span .badge { "priority " (shown(priority)) } }
+            @if let Some(chat) = task.chat { span .badge { "from chat " (chat) } }
+            @if let Some(next) = &task.next { span { "Next: " (shown(next)) } }
+            @if let Some(at) = &task.at { span { "I'll take the next step at " (shown(at)) } }
+            @if let (Some(touched), Some(days)) = (task.touched, task.quiet_days) {
+                // A task of today may be new, without any work yet.
+                @if days >= QUIET_DAYS { span { "Untouched since " (render_day(touched, today)) } }
+            }
+        }
+    }
+
+    fn render_edit(&self, task: &ListedTask, which: &str) -> Markup {
+        let shown = |text: &Option<String>| text.as_deref().map(|text| self.desk.clean_text(text)).unwrap_or_default();
+        let id = |name: &str| format!("{name}-{which}");
+        html! {
+            form method="post" action="/tasks/edit" {
+                input type="hidden" name="which" value=(which);
+                div .field {
+                    label for=(id("title")) { "Title" }
+                    input id=(id("title")) name="title" required maxlength="120" value=(self.desk.clean_text(&task.title)) autocomplete="off";
+                }
+                div .pair {
+                    div .field {
+                        label for=(id("due")) { "Due, in words" }
+                        input id=(id("due")) name="due" placeholder="friday, 12 march, none" autocomplete="off";
+                    }
+                    div .field {
+                        label for=(id("day")) { "or by the calendar" }
+                        input id=(id("day")) type="date" name="day" value=(shown(&task.due));
+                    }
+                }
+                div .field {
+                    label for=(id("next")) { "Next step" }
+                    input id=(id("next")) name="next" value=(shown(&task.next)) autocomplete="off";
+                }
+                div .actions { button .first type="submit" { "Save" } }
+            }
+        }
+    }
+}
+
+/// Renders a form that is only a button.
+fn render_button(action: &str, which: &str, (field, value): (&str, &str), name: &str, title: &str) -> Markup {
+    html! {
+        form method="post" action=(action) {
+            input type="hidden" name="which" value=(which);
+            @if !value.is_empty() { input type="hidden" name=(field) value=(value); }
+            button type="submit" aria-label=(format!("{name}: {title}")) { (name) }
+        }
+    }
+}

@@ -52,7 +52,7 @@ pub(super) fn render_frame(place: PagePlace, title: &str, content: &Markup) -> M
             }
             body .framed {
                 a .skip href="#content" { "Skip to content" }
-                header .bar {
+                header .views {
                     p .brand { "Reveille" }
                     (nav::render_navigation(place))
                 }

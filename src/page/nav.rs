@@ -162,7 +162,12 @@ const FURTHER: [NavPlace; 4] = [
 
 const MORE_ICON: &str = r#"<path d="M5 7h14M5 12h14M5 17h14"/>"#;
 
-fn render_icon(drawing: &'static str) -> Markup {
+/// A pencil.
+pub(super) const CHANGE_ICON: &str = r#"<path d="M4 20l1-4L16 5l3 3L8 19zM14 7l3 3"/>"#;
+/// An alarm clock.
+pub(super) const SNOOZE_ICON: &str = r#"<circle cx="12" cy="13" r="7"/><path d="M12 9v4l2.5 2M5 4L3 6M19 4l2 2"/>"#;
+
+pub(super) fn render_icon(drawing: &'static str) -> Markup {
     html! { svg .icon viewBox="0 0 24 24" aria-hidden="true" { (PreEscaped(drawing)) } }
 }
 

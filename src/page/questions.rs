@@ -103,9 +103,17 @@ async fn answer_question(
     Path(id): Path<i64>,
     Form(sent): Form<SentAnswer>,
 ) -> Result<Response, PageError> {
+    let told = match sent.answer {
+        Answered::Allow => "Allowed, once. I'll continue with it now.",
+        Answered::Refuse => "Not allowed. I'll continue without it.",
+    };
+    let is_from_today = sent.from == "today";
     let (is_decided, response) = site.run_blocking(move |desk| decide_question(desk, id, &sent)).await?;
     if is_decided {
         site.nudge.notify_one();
+    }
+    if is_decided && is_from_today {
+        return Ok(site.redirect_with_note("/", told.to_owned()).into_response());
     }
     Ok(response)
 }
@@ -202,11 +210,7 @@ fn decide_question(desk: &PageContext<'_>, id: i64, sent: &SentAnswer) -> Result
         let approval = load_question(&store, id)?;
         return Ok((false, render_not_taken(desk, describe_state(desk, &approval), &approval)));
     }
-    let to = match sent.from.as_str() {
-        "chat" => "/chat".to_owned(),
-        "today" => "/".to_owned(),
-        _ => format!("/questions?answered={id}"),
-    };
+    let to = if sent.from == "chat" { "/chat".to_owned() } else { format!("/questions?answered={id}") };
     Ok((true, Redirect::to(&to).into_response()))
 }
 

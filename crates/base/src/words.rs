@@ -43,6 +43,8 @@ pub fn format_duration(span: TimeDelta) -> String {
 
 /// Formats an amount: `$0.0042` below a dollar, `$12.34` from a dollar on.
 pub fn format_usd(usd: f64) -> String {
+    // The sum of nothing is -0.
+    let usd = usd + 0.0;
     if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
 }
 

@@ -19,7 +19,7 @@ use reveille_store::{Reminder, Store};
 use reveille_tools::Documents;
 
 use self::{
-    order::Trouble,
+    order::TodayTrouble,
     reminders::ReminderView,
     tasks::TaskView,
     view::{DayView, render_cost, render_trouble},
@@ -58,7 +58,7 @@ async fn show_today(
     Query(query): Query<TodayQuery>,
 ) -> Result<Markup, PageError> {
     let note = site.render_note(&NoteQuery { said: query.said });
-    let trouble = Trouble { sure: query.sure, ..Trouble::default() };
+    let trouble = TodayTrouble { sure: query.sure, ..TodayTrouble::default() };
     site.run_blocking(move |desk| render_page(desk, &note, &trouble)).await
 }
 
@@ -109,7 +109,7 @@ fn read_tasks(desk: &PageContext<'_>) -> Vec<ListedTask> {
     lists::list_tasks(&active, &backlog, desk.local_date())
 }
 
-fn render_page(desk: &PageContext<'_>, note: &Markup, trouble: &Trouble) -> Result<Markup, PageError> {
+fn render_page(desk: &PageContext<'_>, note: &Markup, trouble: &TodayTrouble) -> Result<Markup, PageError> {
     let day = DaySnapshot::read(desk)?;
     let view = DayView { desk };
     let (tasks, reminders) = (TaskView { desk }, ReminderView { desk });
@@ -126,7 +126,6 @@ fn render_page(desk: &PageContext<'_>, note: &Markup, trouble: &Trouble) -> Resu
                 Some(stored) => {
                     (view.render_stopped(&stored.overview))
                     (view.render_questions(&stored.overview.questions, trouble.sure))
-                    (view.render_messages(&stored.overview.messages))
                 }
             }
         }
@@ -140,6 +139,7 @@ fn render_page(desk: &PageContext<'_>, note: &Markup, trouble: &Trouble) -> Resu
             }
         }
         @if let Some(stored) = &day.stored {
+            section #live-messages data-live=(address) { (view.render_messages(&stored.overview.messages)) }
             section #live-last data-live=(address) .last { (stored.newest) (render_cost(&stored.overview.budget)) }
         }
     };

@@ -31,25 +31,25 @@ use crate::{
 };
 
 /// What an order came to.
-pub(super) enum Outcome {
+pub(super) enum OrderOutcome {
     /// A change of the person's, which can be undone.
     Done(String),
     /// Nothing yet: the order could mean several things.
-    Asked(Choice),
+    Asked(AskBack),
 }
 
 /// A question about a form that was just sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct AskBack {
     /// The question.
     pub(super) question: String,
     /// The ways to answer it.
-    pub(super) ways: Vec<ChoiceWay>,
+    pub(super) ways: Vec<AskBackWay>,
 }
 
-/// A button that answers a [`Choice`].
+/// A button that answers a [`AskBack`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ChoiceWay {
+pub(super) struct AskBackWay {
     /// The button's words.
     pub(super) name: String,
     /// The form's path.
@@ -60,9 +60,9 @@ pub(super) struct ChoiceWay {
 
 /// An order that wasn't carried out: the reason or question, and the typed input to show again.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct TodayTrouble {
     pub(super) why: Option<String>,
-    pub(super) choice: Option<Choice>,
+    pub(super) choice: Option<AskBack>,
     pub(super) task: TaskForm,
     pub(super) reminder: ReminderForm,
     /// Identifies a form that must not be carried out twice.
@@ -89,20 +89,20 @@ async fn resume_work(State(site): State<Arc<PageSite>>) -> Result<Response, Page
 /// Carries out an order and redirects to Today with a note. If it fails or asks back, shows Today with the reason and the typed input.
 pub(super) async fn run_order(
     site: Arc<PageSite>,
-    mut trouble: Trouble,
-    order: impl FnOnce(&PageContext<'_>) -> Result<Outcome, OrderError> + Send + 'static,
+    mut trouble: TodayTrouble,
+    order: impl FnOnce(&PageContext<'_>) -> Result<OrderOutcome, OrderError> + Send + 'static,
 ) -> Result<Response, PageError> {
     let site_for_order = Arc::clone(&site);
     let form = trouble.form.take();
     let outcome = site.run_blocking(move |desk| {
-        let carried_out = site_for_order.run_once(form, "/", || match order(desk).map_err(Halt::Refused)? {
-            Outcome::Done(told) => Ok(Note { text: desk.clean_text(&told), undo: find_step(desk) }),
-            Outcome::Asked(choice) => Err(Halt::Asked(choice)),
+        let carried_out = site_for_order.run_once(form, "/", || match order(desk).map_err(OrderHalt::Refused)? {
+            OrderOutcome::Done(told) => Ok(Note { text: desk.clean_text(&told), undo: find_step(desk) }),
+            OrderOutcome::Asked(choice) => Err(OrderHalt::Asked(choice)),
         });
         match carried_out {
             Ok(address) => return Ok(Ok(address)),
-            Err(Halt::Refused(error)) => trouble.why = Some(desk.clean_text(&error.reason())),
-            Err(Halt::Asked(choice)) => trouble.choice = Some(choice),
+            Err(OrderHalt::Refused(error)) => trouble.why = Some(desk.clean_text(&error.reason())),
+            Err(OrderHalt::Asked(choice)) => trouble.choice = Some(choice),
         }
         render_page(desk, &html! {}, &trouble).map(Err)
     });
@@ -113,9 +113,9 @@ pub(super) async fn run_order(
 }
 
 /// The reason why an order didn't run.
-enum Halt {
+enum OrderHalt {
     Refused(OrderError),
-    Asked(Choice),
+    Asked(AskBack),
 }
 
 /// Finds the step that was just made. `None` if it can't be read: then only the note's button is missing.
@@ -139,7 +139,7 @@ pub(super) fn change_tasks(desk: &PageContext<'_>, order: &TaskOrder) -> Result<
     Ok(std::iter::once(done.told).chain(left).collect::<Vec<_>>().join(" "))
 }
 
-pub(super) fn change_reminders(desk: &PageContext<'_>, order: ReminderOrder<'_>) -> Result<Outcome, OrderError> {
+pub(super) fn change_reminders(desk: &PageContext<'_>, order: ReminderOrder<'_>) -> Result<OrderOutcome, OrderError> {
     let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
     let told = reminders::carry_out(&mut store, desk.config, desk.redactor, desk.now, order)?;
     let stopped = if store.chats().find_stop_order()?.is_some() {
@@ -147,5 +147,5 @@ pub(super) fn change_reminders(desk: &PageContext<'_>, order: ReminderOrder<'_>)
     } else {
         ""
     };
-    Ok(Outcome::Done(format!("{told}{stopped}")))
+    Ok(OrderOutcome::Done(format!("{told}{stopped}")))
 }

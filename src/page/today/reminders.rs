@@ -10,11 +10,12 @@ use serde::Deserialize;
 use reveille_base::words::format_count;
 use reveille_store::Reminder;
 
-use super::order::{Trouble, change_reminders, run_order};
+use super::order::{TodayTrouble, change_reminders, run_order};
 use crate::{
     orders::{OrderError, reminders::ReminderOrder},
     page::{
         error::PageError,
+        nav::{CHANGE_ICON, SNOOZE_ICON, render_icon},
         notes::form_name,
         parts::render_moment,
         site::{PageContext, PageSite},
@@ -67,7 +68,7 @@ async fn add_reminder(
 ) -> Result<Response, PageError> {
     let (text, at) = (form.text.trim().to_owned(), form.at.trim().to_owned());
     let name = form_name(&form.key, &form);
-    let trouble = Trouble { reminder: form, form: name, ..Trouble::default() };
+    let trouble = TodayTrouble { reminder: form, form: name, ..TodayTrouble::default() };
     run_order(site, trouble, move |desk| {
         if text.is_empty() || at.is_empty() {
             return Err(OrderError::Refused("A reminder needs a text and a time. Nothing was set.".to_owned()));
@@ -81,7 +82,7 @@ async fn end_reminder(
     State(site): State<Arc<PageSite>>,
     Form(form): Form<ReminderButton>,
 ) -> Result<Response, PageError> {
-    run_order(site, Trouble::default(), move |desk| change_reminders(desk, ReminderOrder::End { which: &form.which }))
+    run_order(site, TodayTrouble::default(), move |desk| change_reminders(desk, ReminderOrder::End { which: &form.which }))
         .await
 }
 
@@ -89,7 +90,7 @@ async fn snooze_reminder(
     State(site): State<Arc<PageSite>>,
     Form(form): Form<ReminderButton>,
 ) -> Result<Response, PageError> {
-    run_order(site, Trouble::default(), move |desk| {
+    run_order(site, TodayTrouble::default(), move |desk| {
         let until = form.until.trim();
         if until.is_empty() {
             return Err(OrderError::Refused("Until when? Type “in 2 hours” or “friday 9:00”. Nothing was changed.".to_owned()));
@@ -103,7 +104,7 @@ async fn edit_reminder(
     State(site): State<Arc<PageSite>>,
     Form(form): Form<ReminderEditForm>,
 ) -> Result<Response, PageError> {
-    run_order(site, Trouble::default(), move |desk| {
+    run_order(site, TodayTrouble::default(), move |desk| {
         let old = match desk.open_store()? {
             Some(store) => store.reminders().list_reminders()?.into_iter().find(|reminder| reminder.id == form.which),
             None => None,
@@ -111,7 +112,7 @@ async fn edit_reminder(
         let Some(old) = old else {
             return Err(OrderError::Refused("That reminder no longer exists. Nothing was changed.".to_owned()));
         };
-        let text = Some(form.text.trim()).filter(|text| !text.is_empty() && *text != old.what.text);
+        let text = Some(form.text.trim()).filter(|text| !text.is_empty() && *text != desk.clean_text(&old.what.text));
         let at = Some(form.at.trim()).filter(|at| !at.is_empty());
         if text.is_none() && at.is_none() {
             return Err(OrderError::Refused("You changed nothing, so it stays as it was.".to_owned()));
@@ -162,12 +163,12 @@ impl ReminderView<'_> {
                 }
                 @if rule.is_none() {
                     details .change {
-                        summary { "Snooze" span .unseen { " " (text) } }
+                        summary { (render_icon(SNOOZE_ICON)) span .word { "Snooze" } span .unseen { " " (text) } }
                         (render_snoozes(reminder.id, &text))
                     }
                 }
                 details .change {
-                    summary { "Change" span .unseen { " " (text) } }
+                    summary { (render_icon(CHANGE_ICON)) span .word { "Change" } span .unseen { " " (text) } }
                     (render_edit(reminder, &text))
                 }
             }
@@ -211,7 +212,7 @@ fn render_snoozes(id: i64, text: &str) -> Markup {
                     }
                 }
             }
-            form method="post" action="/reminders/snooze" .line {
+            form method="post" action="/reminders/snooze" .oneline {
                 input type="hidden" name="which" value=(id);
                 label .unseen for=(field) { "Snooze until" }
                 input id=(field) name="until" required placeholder="or until friday 9:00" autocomplete="off";

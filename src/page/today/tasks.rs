@@ -20,7 +20,7 @@ use reveille_memory::tasks::MAX_ACTIVE_TASKS;
 use reveille_model::offline::grammar::TaskLine;
 
 use super::{
-    order::{Choice, ChoiceWay, Outcome, Trouble, change_tasks, run_order},
+    order::{AskBack, AskBackWay, OrderOutcome, TodayTrouble, change_tasks, run_order},
     read_tasks,
 };
 use crate::{
@@ -31,6 +31,7 @@ use crate::{
     },
     page::{
         error::PageError,
+        nav::{CHANGE_ICON, render_icon},
         notes::form_name,
         parts::render_day,
         site::{PageContext, PageSite},
@@ -40,7 +41,7 @@ use crate::{
 /// Characters of a task's key in a form.
 const NAME_CHARS: usize = 16;
 /// Days without work after which a task's last work is shown.
-const QUIET_DAYS: i64 = 2;
+const QUIET_DAYS: i64 = 4;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
@@ -60,14 +61,14 @@ pub(super) struct TaskForm {
     title: String,
     due: String,
     project: String,
-    list: TaskPlace,
+    list: ListChoice,
     key: String,
 }
 
 /// A list of tasks, as a form names it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum TaskPlace {
+enum ListChoice {
     #[default]
     Active,
     Backlog,
@@ -78,7 +79,7 @@ enum TaskPlace {
 #[serde(default)]
 struct TaskButton {
     which: String,
-    list: TaskPlace,
+    list: ListChoice,
     to: ShiftWay,
 }
 
@@ -111,18 +112,18 @@ async fn add_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskForm>)
     let stated = TaskLine {
         title: form.title.trim().to_owned(),
         project: filled(&form.project),
-        is_for_backlog: list == TaskPlace::Backlog,
+        is_for_backlog: list == ListChoice::Backlog,
         ..TaskLine::default()
     };
     let due = filled(&form.due);
-    let trouble = Trouble { task: form, form: name, ..Trouble::default() };
+    let trouble = TodayTrouble { task: form, form: name, ..TodayTrouble::default() };
     run_order(site, trouble, move |desk| {
         let task = match line {
             Some(line) => read_line(&line, desk.now.with_timezone(&desk.config.timezone))?,
             None => TaskLine { due: due.and_then(|due| due.parse().ok()), ..stated },
         };
         if let Some(clock) = &task.clock {
-            return Ok(Outcome::Asked(ask_about_clock(&task, clock)));
+            return Ok(OrderOutcome::Asked(ask_about_clock(&task, clock)));
         }
         let new = NewTask {
             title: task.title.clone(),
@@ -132,8 +133,8 @@ async fn add_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskForm>)
             ..NewTask::default()
         };
         match change_tasks(desk, &TaskOrder::Add(new)) {
-            Ok(_) => Ok(Outcome::Done(describe_added(&task, desk.local_date()))),
-            Err(_) if !task.is_for_backlog && is_full(desk) => Ok(Outcome::Asked(ask_for_backlog(&task))),
+            Ok(_) => Ok(OrderOutcome::Done(describe_added(&task, desk.local_date()))),
+            Err(_) if !task.is_for_backlog && is_full(desk) => Ok(OrderOutcome::Asked(ask_for_backlog(&task))),
             Err(error) => Err(error),
         }
     })
@@ -162,7 +163,7 @@ fn describe_due(due: NaiveDate, today: NaiveDate) -> String {
 }
 
 /// Asks what a task with a time of day is meant to be.
-fn ask_about_clock(task: &TaskLine, clock: &str) -> Choice {
+fn ask_about_clock(task: &TaskLine, clock: &str) -> AskBack {
     let mut as_task = vec![("title", task.title.clone())];
     as_task.extend(task.due.map(|due| ("due", due.to_string())));
     as_task.extend(task.project.clone().map(|project| ("project", project)));
@@ -173,30 +174,30 @@ fn ask_about_clock(task: &TaskLine, clock: &str) -> Choice {
         Some(due) => format!("Add the task, due {}", due.format("%A %-d %B")),
         None => "Add the task without a date".to_owned(),
     };
-    Choice {
+    AskBack {
         question: format!("A task has a day, but no time or rhythm. What should “{}” ({clock}) be?", task.title),
         ways: vec![
-            ChoiceWay {
+            AskBackWay {
                 name: format!("Remind me {clock}"),
                 action: "/reminders/add",
                 fields: vec![("text", task.title.clone()), ("at", clock.to_owned())],
             },
-            ChoiceWay { name: task_name, action: "/tasks/add", fields: as_task },
+            AskBackWay { name: task_name, action: "/tasks/add", fields: as_task },
         ],
     }
 }
 
 /// Offers the backlog when the active list is full.
-fn ask_for_backlog(task: &TaskLine) -> Choice {
+fn ask_for_backlog(task: &TaskLine) -> AskBack {
     let mut fields = vec![("title", task.title.clone()), ("list", "backlog".to_owned())];
     fields.extend(task.due.map(|due| ("due", due.to_string())));
     fields.extend(task.project.clone().map(|project| ("project", project)));
-    Choice {
+    AskBack {
         question: format!(
             "You have {MAX_ACTIVE_TASKS} tasks in hand already, and “{}” isn't added yet. Finish one first, or keep this one for later.",
             task.title
         ),
-        ways: vec![ChoiceWay { name: "Add it to the backlog".to_owned(), action: "/tasks/add", fields }],
+        ways: vec![AskBackWay { name: "Add it to the backlog".to_owned(), action: "/tasks/add", fields }],
     }
 }
 
@@ -205,16 +206,16 @@ fn is_full(desk: &PageContext<'_>) -> bool {
 }
 
 async fn finish_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButton>) -> Result<Response, PageError> {
-    change_named(site, form.which, |task, _| Ok(TaskOrder::Done { task })).await
+    change_named(site, form.which, |_, task, _| Ok(TaskOrder::Done { task })).await
 }
 
 async fn drop_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButton>) -> Result<Response, PageError> {
-    change_named(site, form.which, |task, _| Ok(TaskOrder::Drop { task })).await
+    change_named(site, form.which, |_, task, _| Ok(TaskOrder::Drop { task })).await
 }
 
 async fn move_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButton>) -> Result<Response, PageError> {
-    let to_backlog = form.list == TaskPlace::Backlog;
-    change_named(site, form.which, move |task, _| Ok(TaskOrder::Move { task, to_backlog })).await
+    let to_backlog = form.list == ListChoice::Backlog;
+    change_named(site, form.which, move |_, task, _| Ok(TaskOrder::Move { task, to_backlog })).await
 }
 
 async fn shift_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButton>) -> Result<Response, PageError> {
@@ -222,12 +223,12 @@ async fn shift_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskButt
         ShiftWay::Up => ShiftTo::Up,
         ShiftWay::Down => ShiftTo::Down,
     };
-    change_named(site, form.which, move |task, _| Ok(TaskOrder::Shift { task, to })).await
+    change_named(site, form.which, move |_, task, _| Ok(TaskOrder::Shift { task, to })).await
 }
 
 async fn edit_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskEditForm>) -> Result<Response, PageError> {
-    change_named(site, form.which.clone(), move |task, old| {
-        let keys = list_edited_keys(&form, old);
+    change_named(site, form.which.clone(), move |desk, task, old| {
+        let keys = list_edited_keys(desk, &form, old);
         if keys.is_empty() {
             return Err(OrderError::Refused("You changed nothing, so it stays as it was.".to_owned()));
         }
@@ -236,8 +237,10 @@ async fn edit_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskEditF
     .await
 }
 
-/// Lists the keys that a form changes. `title` comes last, since the others are found by the old one.
-fn list_edited_keys(form: &TaskEditForm, old: &ListedTask) -> Vec<TaskKey> {
+/// Lists the keys that a form changes. `title` comes last, since the others are found by the old one. A field that is sent as it was shown
+/// changes nothing, so that a masked secret isn't overwritten by its mask.
+fn list_edited_keys(desk: &PageContext<'_>, form: &TaskEditForm, old: &ListedTask) -> Vec<TaskKey> {
+    let shown = |text: &Option<String>| text.as_deref().map(|text| desk.clean_text(text));
     let filled = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let due = match form.due.trim().to_lowercase().as_str() {
         "" => filled(&form.day),
@@ -245,14 +248,14 @@ fn list_edited_keys(form: &TaskEditForm, old: &ListedTask) -> Vec<TaskKey> {
         _ => filled(&form.due),
     };
     let mut keys = Vec::new();
-    if due != old.due {
+    if due != shown(&old.due) {
         keys.push(TaskKey { name: "due", value: due });
     }
     let next = filled(&form.next);
-    if next != old.next {
+    if next != shown(&old.next) {
         keys.push(TaskKey { name: "next", value: next });
     }
-    if let Some(title) = filled(&form.title).filter(|title| *title != old.title) {
+    if let Some(title) = filled(&form.title).filter(|title| *title != desk.clean_text(&old.title)) {
         keys.push(TaskKey { name: "title", value: Some(title) });
     }
     keys
@@ -262,15 +265,15 @@ fn list_edited_keys(form: &TaskEditForm, old: &ListedTask) -> Vec<TaskKey> {
 async fn change_named(
     site: Arc<PageSite>,
     which: String,
-    order: impl FnOnce(String, &ListedTask) -> Result<TaskOrder, OrderError> + Send + 'static,
+    order: impl FnOnce(&PageContext<'_>, String, &ListedTask) -> Result<TaskOrder, OrderError> + Send + 'static,
 ) -> Result<Response, PageError> {
-    run_order(site, Trouble::default(), move |desk| {
+    run_order(site, TodayTrouble::default(), move |desk| {
         let tasks = read_tasks(desk);
         let Some(task) = tasks.iter().find(|task| name_task(task) == which) else {
             return Err(OrderError::Refused("That task no longer exists. Nothing was changed.".to_owned()));
         };
         // Quotation marks make it match the whole title.
-        change_tasks(desk, &order(format!("“{}”", task.title), task)?).map(Outcome::Done)
+        change_tasks(desk, &order(desk, format!("“{}”", task.title), task)?).map(OrderOutcome::Done)
     })
     .await
 }
@@ -298,7 +301,7 @@ impl TaskView<'_> {
     /// Renders the field for a new task.
     pub(super) fn render_line(&self, typed: &TaskForm, key: &str) -> Markup {
         html! {
-            form #add method="post" action="/tasks/add" .line {
+            form #add method="post" action="/tasks/add" .oneline {
                 input type="hidden" name="key" value=(key);
                 label .unseen for="task-line" { "Add a task" }
                 input #task-line name="line" required maxlength="400" value=(typed.line) autocomplete="off"
@@ -354,7 +357,7 @@ impl TaskView<'_> {
                     p .meta { (self.render_about(task)) }
                 }
                 details .change {
-                    summary { "Change" span .unseen { " " (title) } }
+                    summary { (render_icon(CHANGE_ICON)) span .word { "Change" } span .unseen { " " (title) } }
                     div .forms {
                         (self.render_edit(task, &which))
                         div .actions {

@@ -8,7 +8,7 @@ use reveille_base::words::{one_line, truncate_text};
 use reveille_cycle::decide::budget::Budget;
 use reveille_store::{Approval, Incoming};
 
-use super::order::Trouble;
+use super::order::TodayTrouble;
 use crate::{
     overview::Overview,
     page::{
@@ -80,18 +80,18 @@ impl DayView<'_> {
 
     fn render_message(&self, message: &Incoming) -> Markup {
         html! {
-            (truncate_text(&one_line(&self.desk.clean_text(&message.text)), MESSAGE_CHARS)) " "
-            span .meta {
+            div { (truncate_text(&one_line(&self.desk.clean_text(&message.text)), MESSAGE_CHARS)) }
+            div .meta {
                 @if let Some(at) = message.received_at { (self.render_time(at)) ", " }
                 @if message.chat.is_terminal() { "from this machine" } @else { "from chat " (message.chat) }
+                " " (render_taint_badge(message.words_of_others().as_deref()))
             }
-            " " (render_taint_badge(message.words_of_others().as_deref()))
         }
     }
 }
 
 /// Renders why an order wasn't carried out, or what it asks.
-pub(super) fn render_trouble(trouble: &Trouble, key: &str) -> Markup {
+pub(super) fn render_trouble(trouble: &TodayTrouble, key: &str) -> Markup {
     html! {
         @if let Some(why) = &trouble.why {
             p .note .bad role="alert" { strong { "That didn't work. " } (why) }

@@ -180,7 +180,8 @@ fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: Reminder
         ReminderOrder::Change { which, text, at } => {
             let moved = match at {
                 Some(at) => {
-                    let move_to = |when| called("reminder_move", json!({"reminder": which.to_string(), "when": when}), &world);
+                    let move_to =
+                        |when| called("reminder_move", json!({"reminder": which.to_string(), "when": when}), &world);
                     Some(retry_as_duration(at, move_to)?)
                 }
                 None => None,

@@ -53,10 +53,7 @@ struct TodayQuery {
     sure: Option<i64>,
 }
 
-async fn show_today(
-    State(site): State<Arc<PageSite>>,
-    Query(query): Query<TodayQuery>,
-) -> Result<Markup, PageError> {
+async fn show_today(State(site): State<Arc<PageSite>>, Query(query): Query<TodayQuery>) -> Result<Markup, PageError> {
     let note = site.render_note(&NoteQuery { said: query.said });
     let trouble = TodayTrouble { sure: query.sure, ..TodayTrouble::default() };
     site.run_blocking(move |desk| render_page(desk, &note, &trouble)).await

@@ -12,8 +12,9 @@ use axum::{
 use maud::html;
 
 use reveille_account::provenance::hand::{PersonSession, PersonSessionTools};
+use reveille_base::words::format_spoken_time;
 use reveille_cycle as cycle;
-use reveille_store::Order;
+use reveille_store::{Order, Reminder};
 
 use super::{reminders::ReminderForm, render_page, tasks::TaskForm};
 use crate::{
@@ -142,10 +143,29 @@ pub(super) fn change_tasks(desk: &PageContext<'_>, order: &TaskOrder) -> Result<
 pub(super) fn change_reminders(desk: &PageContext<'_>, order: ReminderOrder<'_>) -> Result<OrderOutcome, OrderError> {
     let mut store = cycle::open_store(desk.config).map_err(|error| OrderError::Refused(error.to_string()))?;
     let told = reminders::carry_out(&mut store, desk.config, desk.redactor, desk.now, order)?;
+    // What follows the first paragraph is about commands of a terminal.
+    let (done, warning) = told.split_once("\n\n").map_or((told.as_str(), None), |(done, rest)| (done, Some(rest)));
+    let newest = store.reminders().list_reminders()?.into_iter().max_by_key(|reminder| reminder.id);
+    let mut said = match (order, done.split_once(':'), newest) {
+        (ReminderOrder::End { .. }, ..) | (_, None, _) | (.., None) => format!("{done}."),
+        (_, Some((lead, _)), Some(newest)) => format!("{lead}: {}.", describe_reminder(desk, &newest)),
+    };
+    if warning.is_some() {
+        said.push_str(" It comes while this page is served. “Health” says how it can come without it.");
+    }
     let stopped = if store.chats().find_stop_order()?.is_some() {
         " All work is stopped: nothing will be sent until you resume."
     } else {
         ""
     };
-    Ok(OrderOutcome::Done(format!("{told}{stopped}")))
+    Ok(OrderOutcome::Done(format!("{said}{stopped}")))
+}
+
+/// Describes a reminder with its next time: “Call Anna · every weekday at 08:00 · next tomorrow 08:00”.
+fn describe_reminder(desk: &PageContext<'_>, reminder: &Reminder) -> String {
+    let at = format_spoken_time(reminder.what.next_at, desk.now, desk.config.timezone);
+    match &reminder.what.rule {
+        Some(rule) => format!("{} · {rule} · next {at}", reminder.what.text),
+        None => format!("{} · {at}", reminder.what.text),
+    }
 }

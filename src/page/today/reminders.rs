@@ -82,8 +82,10 @@ async fn end_reminder(
     State(site): State<Arc<PageSite>>,
     Form(form): Form<ReminderButton>,
 ) -> Result<Response, PageError> {
-    run_order(site, TodayTrouble::default(), move |desk| change_reminders(desk, ReminderOrder::End { which: &form.which }))
-        .await
+    run_order(site, TodayTrouble::default(), move |desk| {
+        change_reminders(desk, ReminderOrder::End { which: &form.which })
+    })
+    .await
 }
 
 async fn snooze_reminder(
@@ -93,7 +95,9 @@ async fn snooze_reminder(
     run_order(site, TodayTrouble::default(), move |desk| {
         let until = form.until.trim();
         if until.is_empty() {
-            return Err(OrderError::Refused("Until when? Type “in 2 hours” or “friday 9:00”. Nothing was changed.".to_owned()));
+            return Err(OrderError::Refused(
+                "Until when? Type “in 2 hours” or “friday 9:00”. Nothing was changed.".to_owned(),
+            ));
         }
         change_reminders(desk, ReminderOrder::Snooze { which: &form.which, until })
     })

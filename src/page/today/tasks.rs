@@ -2,12 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Form, Router,
-    extract::State,
-    response::Response,
-    routing::post,
-};
+use axum::{Form, Router, extract::State, response::Response, routing::post};
 use chrono::{Datelike as _, NaiveDate};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -148,7 +143,9 @@ fn describe_added(task: &TaskLine, today: NaiveDate) -> String {
     parts.extend(task.project.clone());
     let lead = if task.is_for_backlog { "Added to the backlog: " } else { "Added: " };
     let kept = task.kept_time.as_ref().map(|kept| {
-        format!(". “{kept}” stays in the title, and no due date is set: for one, write it at the end, such as “by {kept}”")
+        format!(
+            ". “{kept}” stays in the title, and no due date is set: for one, write it at the end, such as “by {kept}”"
+        )
     });
     format!("{lead}{}{}.", parts.join(" · "), kept.unwrap_or_default())
 }

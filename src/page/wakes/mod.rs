@@ -242,7 +242,8 @@ fn render_item(desk: &PageContext<'_>, wake: &ListedWake) -> Markup {
     let id = line.wake_id.as_deref().filter(|_| line.state.is_some()).or(line.commit.as_deref());
     let first = line.asked.first();
     // What others wrote makes no title.
-    let request = first.filter(|asked| asked.taint.is_none()).map(|asked| escape_hidden(&asked.first_words(ASKED_CHARS)));
+    let request =
+        first.filter(|asked| asked.taint.is_none()).map(|asked| escape_hidden(&asked.first_words(ASKED_CHARS)));
     let title = request.as_ref().filter(|words| !words.is_empty()).unwrap_or(&did);
     html! {
         li {

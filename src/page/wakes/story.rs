@@ -64,10 +64,9 @@ pub(super) fn render_page(
             (None, None) => p { "Nothing: it has no commit." },
         }
     };
-    let at = story.started_at.map_or_else(
-        || "at an unknown time".to_owned(),
-        |at| format_spoken_time(at, desk.now, desk.config.timezone),
-    );
+    let at = story
+        .started_at
+        .map_or_else(|| "at an unknown time".to_owned(), |at| format_spoken_time(at, desk.now, desk.config.timezone));
     // What others wrote makes no title.
     let asked = story.asked.first().filter(|asked| asked.taint.is_none());
     let request = asked.map(|asked| escape_hidden(&asked.first_words(TITLE_CHARS))).filter(|words| !words.is_empty());

@@ -113,7 +113,7 @@ fn every_page_is_sound_in_both_themes_at_three_widths_and_by_keyboard() {
     assert!(paths.len() > PAGES.len(), "{paths:?}");
     browser.problems();
     for path in &paths {
-        for (theme, width) in 
+        for (theme, width) in
             [("light", 1400), ("dark", 1400), ("light", 860), ("dark", 860), ("light", 360), ("dark", 360)]
         {
             browser.look(width, theme);

@@ -6,7 +6,10 @@ use super::{
     ServedPage, TestEnv,
     browser::{at, enter},
 };
-use crate::{approvals::asked, support::{chromium::Chromium, claude::Reply, env::eventually}};
+use crate::{
+    approvals::asked,
+    support::{chromium::Chromium, claude::Reply, env::eventually},
+};
 
 const ACTIVE: &str = "memory/project-memory/active.md";
 
@@ -101,7 +104,11 @@ fn a_dangerous_question_is_shown_once_more_on_today_itself() {
     enter(&mut browser, &page);
     let shown = "document.querySelector('#live-waiting').innerText";
     browser.until(&format!("{shown}.includes('The wifi code is 1234')"));
-    assert_eq!(browser.eval("document.querySelector('#live-waiting [value=allow]')"), json!(null), "not at the first look");
+    assert_eq!(
+        browser.eval("document.querySelector('#live-waiting [value=allow]')"),
+        json!(null),
+        "not at the first look"
+    );
     browser.eval("document.querySelector('#live-waiting a.button').click()");
     browser.until(&format!("{shown}.includes('Read again what would run')"));
     assert_eq!(browser.eval("location.pathname"), "/");

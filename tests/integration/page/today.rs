@@ -103,9 +103,8 @@ fn fields_of(html: &str, button: &str) -> (String, Vec<(String, String)>) {
     let (before, _) = html.split_once(&format!(">{button}</button>")).unwrap_or_else(|| panic!("{button}: {html}"));
     let form = before.rsplit_once("<form ").unwrap().1;
     let value = |text: &str| text.split('"').next().unwrap().to_owned();
-    let fields = form.split("name=\"").skip(1).map(|field| {
-        (value(field), value(field.split_once("value=\"").unwrap().1))
-    });
+    let fields =
+        form.split("name=\"").skip(1).map(|field| (value(field), value(field.split_once("value=\"").unwrap().1)));
     (value(form.split_once("action=\"").unwrap().1), fields.collect())
 }
 
@@ -122,7 +121,10 @@ fn a_line_that_could_mean_two_things_is_asked_about() {
     let page = ServedPage::open(&env);
     let before = env.git(&["rev-parse", "HEAD"]);
     let asked = page.post("/tasks/add", &[("line", "call the dentist tomorrow 9:00")]);
-    assert!(asked.status == 422 && asked.body.contains("What should “Call the dentist” (tomorrow 9:00) be?"), "{asked:#?}");
+    assert!(
+        asked.status == 422 && asked.body.contains("What should “Call the dentist” (tomorrow 9:00) be?"),
+        "{asked:#?}"
+    );
     // What was typed is still there.
     assert!(asked.body.contains("value=\"call the dentist tomorrow 9:00\""), "{asked:#?}");
     assert_eq!((env.git(&["rev-parse", "HEAD"]), env.reminders().len()), (before, 0));
@@ -163,7 +165,13 @@ fn a_task_is_changed_moved_and_deleted_and_each_is_a_step_that_can_be_undone() {
 
     let commits = || env.git(&["rev-list", "--count", "HEAD"]).parse::<u32>().unwrap();
     let before = commits();
-    let edit = [("which", shed.as_str()), ("title", "Paint the shed"), ("due", "12 december"), ("day", ""), ("next", "buy paint")];
+    let edit = [
+        ("which", shed.as_str()),
+        ("title", "Paint the shed"),
+        ("due", "12 december"),
+        ("day", ""),
+        ("next", "buy paint"),
+    ];
     let html = said(&page, &page.post("/tasks/edit", &edit));
     assert!(html.contains("Paint the shed") && commits() == before + 1, "{html}");
     assert!(env.memory(ACTIVE).contains("## Paint the shed\n"), "{}", env.memory(ACTIVE));
@@ -171,10 +179,22 @@ fn a_task_is_changed_moved_and_deleted_and_each_is_a_step_that_can_be_undone() {
     assert!(env.memory(ACTIVE).contains("- next: buy paint\n"), "{}", env.memory(ACTIVE));
     let shed = which(&html, "Done: Paint the shed");
     // The calendar's field counts if no words are given; nothing changed is said.
-    let by_calendar = [("which", shed.as_str()), ("title", "Paint the shed"), ("due", ""), ("day", "2026-12-12"), ("next", "buy paint")];
+    let by_calendar = [
+        ("which", shed.as_str()),
+        ("title", "Paint the shed"),
+        ("due", ""),
+        ("day", "2026-12-12"),
+        ("next", "buy paint"),
+    ];
     let same = page.post("/tasks/edit", &by_calendar);
     assert!(same.status == 422 && same.body.contains("You changed nothing"), "{same:#?}");
-    said(&page, &page.post("/tasks/edit", &[("which", shed.as_str()), ("title", "Paint the shed"), ("day", ""), ("next", "buy paint")]));
+    said(
+        &page,
+        &page.post(
+            "/tasks/edit",
+            &[("which", shed.as_str()), ("title", "Paint the shed"), ("day", ""), ("next", "buy paint")],
+        ),
+    );
     assert!(!env.memory(ACTIVE).contains("2026-12-12"));
 
     let html = said(&page, &page.post("/tasks/move", &[("which", &shed), ("list", "backlog")]));

@@ -93,7 +93,8 @@ fn split_day(text: &str, now: DateTime<Tz>, task: &mut TaskLine) -> Result<(), T
         return split_stated_day(text, now, task);
     };
     let typed = text.get(found.span.clone()).unwrap_or_default();
-    let (before, after) = (text.get(..found.span.start).unwrap_or_default(), text.get(found.span.end..).unwrap_or_default());
+    let (before, after) =
+        (text.get(..found.span.start).unwrap_or_default(), text.get(found.span.end..).unwrap_or_default());
     let has_words = |part: &str| part.contains(char::is_alphanumeric);
     if has_words(before) && has_words(after) {
         // "Prepare friday meeting": the day may belong to the thing.

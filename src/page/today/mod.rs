@@ -2,6 +2,7 @@
 
 mod order;
 mod reminders;
+mod task_view;
 mod tasks;
 mod view;
 
@@ -21,7 +22,7 @@ use reveille_tools::Documents;
 use self::{
     order::TodayTrouble,
     reminders::ReminderView,
-    tasks::TaskView,
+    task_view::TaskView,
     view::{DayView, render_cost, render_trouble},
 };
 use super::{

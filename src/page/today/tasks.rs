@@ -231,7 +231,10 @@ async fn edit_task(State(site): State<Arc<PageSite>>, Form(form): Form<TaskEditF
 fn list_edited_keys(desk: &PageContext<'_>, form: &TaskEditForm, old: &ListedTask) -> Vec<TaskKey> {
     let shown = |text: &Option<String>| text.as_deref().map(|text| desk.clean_text(text));
     let filled = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let is_day = |due: &String| due.parse::<NaiveDate>().is_ok();
     let due = match form.due.trim().to_lowercase().as_str() {
+        // The calendar's field can't show words that are no day, and leaves them as they are.
+        "" if form.day.trim().is_empty() && !old.due.as_ref().is_none_or(is_day) => shown(&old.due),
         "" => filled(&form.day),
         "none" | "no date" | "never" => None,
         _ => filled(&form.due),

@@ -10,9 +10,12 @@ use reveille_model::offline::{
     grammar::{self, OfflineCommand, ParsedMessage},
 };
 use reveille_store::{Change, NewReminder, Order, Reminder, Store, StoreError};
-use reveille_tools::{Chat, Done, REMINDER_HERE, Registry};
+use reveille_tools::{Chat, Done, REMINDER_HERE, Registry, World};
 
 use super::{OrderError, build_world};
+
+/// Maximum characters of a reminder's text, as for the tool that sets one.
+const MAX_TEXT_CHARS: usize = 1_000;
 
 /// An order about reminders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,15 @@ pub enum ReminderOrder<'a> {
     End {
         /// The number, or words that only this reminder contains.
         which: &'a str,
+    },
+    /// Change a reminder's text, its time, or both.
+    Change {
+        /// Its number.
+        which: i64,
+        /// The new text.
+        text: Option<&'a str>,
+        /// The new time; a day alone keeps the hour, an hour alone the day.
+        at: Option<&'a str>,
     },
     /// Move reminders in another time zone to the same hour here.
     Here,
@@ -138,7 +150,7 @@ pub fn carry_out(
 fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: ReminderOrder<'_>) -> Result<Done, OrderError> {
     let mut world = build_world(config, store, now, HERE)?;
     let local = world.local_time();
-    let call = |tool: &str, input: Value, world: &reveille_tools::World| match Registry::for_offline_model().call(
+    let call = |tool: &str, input: Value, world: &World| match Registry::for_offline_model().call(
         tool,
         &input.to_string(),
         world,
@@ -165,6 +177,20 @@ fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: Reminder
             }
         }
         ReminderOrder::Here => call("reminder_move", json!({"reminder": "all", "when": REMINDER_HERE}), &world),
+        ReminderOrder::Change { which, text, at } => {
+            let moved = match at {
+                Some(at) => {
+                    let move_to =
+                        |when| call("reminder_move", json!({"reminder": which.to_string(), "when": when}), &world);
+                    Some(retry_as_duration(at, move_to)?)
+                }
+                None => None,
+            };
+            match text {
+                Some(text) => reword(which, text, moved, &world),
+                None => Ok(moved.unwrap_or_default()),
+            }
+        }
         ReminderOrder::End { which } => call("reminder_done", json!({"reminder": which}), &world),
         ReminderOrder::Snooze { which, until } => {
             let number = which.trim_start_matches('#').parse::<i64>().ok();
@@ -177,6 +203,29 @@ fn call_tool(store: &Store, config: &Config, now: DateTime<Utc>, order: Reminder
             retry_as_duration(until, |when| call("reminder_move", json!({"reminder": which, "when": when}), &world))
         }
     }
+}
+
+/// Gives a reminder another text, and the time to which `moved` has moved it.
+fn reword(id: i64, text: &str, moved: Option<Done>, world: &World) -> Result<Done, OrderError> {
+    let refuse = |why: String| Err(OrderError::Refused(format!("{why} Nothing was changed.")));
+    if text.chars().count() > MAX_TEXT_CHARS {
+        return refuse(format!("A reminder's text has at most {MAX_TEXT_CHARS} characters."));
+    }
+    let Some(old) = world.memory.reminders.iter().find(|reminder| reminder.id == id) else {
+        return refuse(format!("There's no reminder {id}."));
+    };
+    let reworded = |what: &NewReminder| Change::AddReminder(NewReminder { text: text.to_owned(), ..what.clone() });
+    let Some(moved) = moved else {
+        let content = format!("Changed: {text}");
+        let changes = vec![Change::EndReminder { id }, reworded(&old.what)];
+        return Ok(Done { content, changes, ..Done::default() });
+    };
+    let changes = moved.changes.iter().map(|change| match change {
+        Change::AddReminder(what) => reworded(what),
+        other => other.clone(),
+    });
+    let content = moved.content.replacen(&old.what.text, text, 1);
+    Ok(Done { changes: changes.collect(), content, ..moved })
 }
 
 /// Tries a time as typed, and then as a duration, since people say "20min" for "in 20min".

@@ -13,8 +13,9 @@ use reveille_base::{
 use reveille_git::{FileChange, LeftAlone};
 use reveille_memory as memory;
 use reveille_memory::tasks::TaskList;
+use reveille_model::offline::grammar::{self, TaskLine, TaskLineError};
 use reveille_store::Change;
-use reveille_tools::{Chat, Documents, Registry};
+use reveille_tools::{Chat, Documents, Done, Refusal, Registry, World};
 
 use super::{OrderError, build_world};
 
@@ -61,6 +62,20 @@ pub enum TaskOrder {
         /// Advice for the step.
         advice: Option<String>,
     },
+    /// Set or remove several keys of a task in one step.
+    Edit {
+        /// The task.
+        task: String,
+        /// The keys in their order; `title` comes last, since it renames the task.
+        keys: Vec<TaskKey>,
+    },
+    /// Exchange a task with its open neighbour in the same list.
+    Shift {
+        /// The task.
+        task: String,
+        /// Where to.
+        to: ShiftTo,
+    },
     /// Move a task to the other list.
     Move {
         /// The task.
@@ -68,6 +83,24 @@ pub enum TaskOrder {
         /// `true` moves it to the backlog, `false` to the active tasks.
         to_backlog: bool,
     },
+}
+
+/// A key of a task with its new value. `None` removes the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskKey {
+    /// The key; `title` renames the task.
+    pub name: &'static str,
+    /// The value.
+    pub value: Option<String>,
+}
+
+/// Where a task goes within its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShiftTo {
+    /// Before the task before it.
+    Up,
+    /// After the task after it.
+    Down,
 }
 
 /// A task to add.
@@ -118,25 +151,7 @@ pub fn carry_out(
     let mut world = build_world(tools.config, session.readable_store(), now, chat)?;
     world.memory.documents = Documents::new(session.repo.root(), Vec::new());
     world.conversation.shown_tasks = session.readable_store().outbox().shown_tasks(ChatRef::TERMINAL)?;
-    let registry = Registry::for_orders();
-    let (mut told, mut did, mut handled) = (Vec::new(), None, Vec::new());
-    for (tool, input) in build_calls(order, world.local_time())? {
-        let done = match registry.call(tool, &input.to_string(), &world) {
-            Ok(done) if done.is_failure => return Err(OrderError::Refused(done.content)),
-            Ok(done) => done,
-            // A refusal that ends as a sentence is complete; a fragment gets this ending.
-            Err(refusal) => return Err(refusal.into()),
-        };
-        for change in done.changes {
-            match change {
-                Change::File(file) => world.memory.documents.apply(&file),
-                Change::Handled { key, value } => handled.push((key, value)),
-                _ => {}
-            }
-        }
-        did = did.or(done.receipt);
-        told.push(done.content);
-    }
+    let Calls { told, did, handled } = make_changes(order, &mut world)?;
     if let Some((path, why)) = world.memory.documents.take_trouble() {
         return Err(OrderError::Refused(format!("{} can't be read: {why}. Nothing was changed.", path.display())));
     }
@@ -171,6 +186,92 @@ pub fn carry_out(
     Ok(ordered)
 }
 
+/// The results of an order's calls.
+#[derive(Default)]
+struct Calls {
+    told: Vec<String>,
+    /// The first change, which names the commit.
+    did: Option<String>,
+    handled: Vec<(String, String)>,
+}
+
+/// Applies the order's changes to the documents of `world`.
+fn make_changes(order: &TaskOrder, world: &mut World) -> Result<Calls, OrderError> {
+    let mut calls = Calls::default();
+    let mut keep = |done: Done, world: &mut World| {
+        for change in done.changes {
+            match change {
+                Change::File(file) => world.memory.documents.apply(&file),
+                Change::Handled { key, value } => calls.handled.push((key, value)),
+                _ => {}
+            }
+        }
+        calls.did = calls.did.take().or(done.receipt);
+        calls.told.push(done.content);
+    };
+    if let TaskOrder::Shift { task, to } = order {
+        let done = shift_task(task, *to, world)?;
+        keep(done, world);
+        return Ok(calls);
+    }
+    let registry = Registry::for_orders();
+    for (tool, input) in build_calls(order, world.local_time())? {
+        match registry.call(tool, &input.to_string(), world) {
+            Ok(done) if done.is_failure => return Err(OrderError::Refused(done.content)),
+            Ok(done) => keep(done, world),
+            // A refusal that ends as a sentence is complete; a fragment gets this ending.
+            Err(refusal) => return Err(refusal.into()),
+        }
+    }
+    Ok(calls)
+}
+
+/// Exchanges a task with its neighbour among the open tasks of its list. The order is a person's own, so no tool has it.
+fn shift_task(query: &str, to: ShiftTo, world: &World) -> Result<Done, OrderError> {
+    let lists = read_lists(&world.memory.documents);
+    let found = [memory::ACTIVE, memory::BACKLOG].into_iter().zip(&lists).find_map(|(path, list)| {
+        let title = list.find(query).ok()?.title.clone();
+        Some((path, list, title))
+    });
+    let Some((path, list, title)) = found else {
+        return Err(OrderError::Refused("That task no longer exists. Nothing was changed.".to_owned()));
+    };
+    let open: Vec<&str> = list.tasks().iter().filter(|task| !task.is_done()).map(|task| task.title.as_str()).collect();
+    let place = open.iter().position(|known| *known == title);
+    let neighbour = place.and_then(|place| match to {
+        ShiftTo::Up => place.checked_sub(1),
+        ShiftTo::Down => place.checked_add(1),
+    });
+    let Some(neighbour) = neighbour.and_then(|place| open.get(place)) else {
+        let end = if to == ShiftTo::Up { "first" } else { "last" };
+        return Ok(Done { content: format!("“{title}” is the {end} one already."), ..Done::default() });
+    };
+    let quoted = |title: &str| format!("“{title}”");
+    let text = list.swap(&quoted(&title), &quoted(neighbour)).map_err(Refusal::new)?;
+    let side = if to == ShiftTo::Up { "before" } else { "after" };
+    Ok(Done {
+        content: format!("Moved {side} “{neighbour}”: {title}"),
+        receipt: Some(format!("Moved the task “{title}” {side} “{neighbour}”")),
+        changes: vec![world.memory.documents.stage(path, text)],
+        ..Done::default()
+    })
+}
+
+/// Builds the call that sets or removes a key.
+fn build_set_call(
+    task: &str,
+    key: &str,
+    value: Option<&str>,
+    now: DateTime<Tz>,
+) -> Result<(&'static str, Value), OrderError> {
+    let value = match (key.to_lowercase().as_str(), value) {
+        ("at", Some(at)) => Some(parse_moment(at, "at", now)?.format("%Y-%m-%d %H:%M").to_string()),
+        ("due", Some(due)) => Some(parse_day(due, "due", now)?.to_string()),
+        (_, value) => value.map(str::to_owned),
+    };
+    Ok(("task_update", json!({"task": task, "key": key, "value": value})))
+}
+
 /// Translates the order into tool calls.
 fn build_calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str, Value)>, OrderError> {
     let one = |tool, input| Ok(vec![(tool, input)]);
@@ -199,14 +300,11 @@ fn build_calls(order: &TaskOrder, now: DateTime<Tz>) -> Result<Vec<(&'static str
         TaskOrder::Done { task } => one("task_done", json!({"task": task})),
         TaskOrder::Drop { task } => one("task_done", json!({"task": task, "dropped": true})),
         TaskOrder::Touch { task } => one("task_touch", json!({"task": task})),
-        TaskOrder::Set { task, key, value } => {
-            let value = match (key.to_lowercase().as_str(), value.as_deref()) {
-                ("at", Some(at)) => Some(parse_moment(at, "at", now)?.format("%Y-%m-%d %H:%M").to_string()),
-                ("due", Some(due)) => Some(parse_day(due, "due", now)?.to_string()),
-                (_, value) => value.map(str::to_owned),
-            };
-            one("task_update", json!({"task": task, "key": key, "value": value}))
+        TaskOrder::Set { task, key, value } => Ok(vec![build_set_call(task, key, value.as_deref(), now)?]),
+        TaskOrder::Edit { task, keys } => {
+            keys.iter().map(|key| build_set_call(task, key.name, key.value.as_deref(), now)).collect()
         }
+        TaskOrder::Shift { .. } => Ok(Vec::new()),
         TaskOrder::Pause { task } => one("long_task_change", json!({"task": task, "pause": true})),
         TaskOrder::Resume { task, skip, advice } => {
             one("long_task_change", json!({"task": task, "skip": skip, "advice": advice}))
@@ -238,6 +336,18 @@ fn parse_moment(text: &str, what: &str, now: DateTime<Tz>) -> Result<chrono::Nai
         Some(Err(trouble)) => Err(OrderError::Refused(format!("{what}: “{text}” {trouble}. {EXPECTED}"))),
         None => Err(OrderError::Refused(format!("{what}: “{text}” isn't understood as a time. {EXPECTED}"))),
     }
+}
+
+/// Reads a task that a person typed as one line.
+///
+/// # Errors
+/// A line that could mean several things, or no task, with what to type instead.
+pub fn read_line(line: &str, now: DateTime<Tz>) -> Result<TaskLine, OrderError> {
+    grammar::read_task_line(line, now).map_err(|error| {
+        let why = error.to_string();
+        let is_whole = why.ends_with('.') && matches!(error, TaskLineError::Day(_));
+        OrderError::Refused(if is_whole { why } else { format!("{why}. Nothing was added.") })
+    })
 }
 
 /// Reads both lists from the work tree.

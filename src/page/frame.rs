@@ -10,7 +10,7 @@ use axum::{
 };
 use maud::{DOCTYPE, Markup, html};
 
-use super::site::PageSite;
+use super::{nav, site::PageSite};
 
 /// Paths of the style sheet and the icon, which are served to unknown browsers too.
 pub(super) const STYLE_PATH: &str = "/style.css";
@@ -30,21 +30,11 @@ pub(super) enum PagePlace {
     Charts,
     Health,
     Settings,
+    /// The places that don't stand in a phone's bar.
+    More,
     /// Any page outside the navigation.
     Elsewhere,
 }
-
-/// The navigation: each view with its path and name.
-const PLACES: [(PagePlace, &str, &str); 8] = [
-    (PagePlace::Today, "/", "Today"),
-    (PagePlace::Chat, "/chat", "Chat"),
-    (PagePlace::Wakes, "/wakes", "What I did"),
-    (PagePlace::Memory, "/memory", "Memory"),
-    (PagePlace::Questions, "/questions", "Questions"),
-    (PagePlace::Charts, "/charts", "Charts"),
-    (PagePlace::Health, "/health", "Health"),
-    (PagePlace::Settings, "/settings", "Settings"),
-];
 
 /// Renders a page with the navigation.
 pub(super) fn render_frame(place: PagePlace, title: &str, content: &Markup) -> Markup {
@@ -60,17 +50,11 @@ pub(super) fn render_frame(place: PagePlace, title: &str, content: &Markup) -> M
                 link rel="stylesheet" href=(STYLE_PATH);
                 script src="/script.js" defer {}
             }
-            body {
+            body .framed {
                 a .skip href="#content" { "Skip to content" }
-                header {
+                header .views {
                     p .brand { "Reveille" }
-                    nav aria-label="Views" {
-                        ul {
-                            @for (at, path, name) in PLACES {
-                                li { a href=(path) aria-current=[(at == place).then_some("page")] { (name) } }
-                            }
-                        }
-                    }
+                    (nav::render_navigation(place))
                 }
                 main #content tabindex="-1" {
                     p #connection .note .bad role="status" hidden {

@@ -17,6 +17,7 @@ mod health;
 mod live;
 mod markdown;
 mod memory;
+mod nav;
 mod notes;
 mod parts;
 mod preview;
@@ -31,7 +32,7 @@ mod wakes;
 
 use std::{convert::Infallible, sync::Arc};
 
-use axum::{Router, body::Body};
+use axum::{Router, body::Body, middleware::from_fn_with_state};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
@@ -69,8 +70,7 @@ pub async fn close_session(site: &Arc<PageSite>) {
 
 /// Builds the router of all views behind the guard.
 fn build_router(site: Arc<PageSite>) -> Router {
-    let views = Router::new()
-        .merge(today::routes())
+    let counted = Router::new()
         .merge(chat::routes())
         .merge(wakes::routes())
         .merge(memory::routes())
@@ -80,8 +80,10 @@ fn build_router(site: Arc<PageSite>) -> Router {
         .merge(charts::routes())
         .merge(health::routes())
         .merge(settings::routes())
-        .merge(live::routes())
-        .merge(frame::routes())
-        .fallback(error::answer_unknown_path);
+        .merge(nav::routes())
+        .fallback(error::answer_unknown_path)
+        .layer(from_fn_with_state(Arc::clone(&site), nav::count_waiting));
+    // Today counts what it reads anyway.
+    let views = counted.merge(today::routes()).merge(live::routes()).merge(frame::routes());
     guard::guard_views(views, &site).with_state(site)
 }

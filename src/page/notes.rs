@@ -18,23 +18,38 @@ const MAX_NOTES: usize = 16;
 /// Random bytes in a note's number and in a form's key.
 const NUMBER_BYTES: usize = 8;
 
-/// Texts by key, oldest first.
-type Kept = VecDeque<(String, String)>;
+/// The outcome of a form.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Note {
+    /// The words for the person.
+    pub(super) text: String,
+    /// The step that the note's button undoes.
+    pub(super) undo: Option<String>,
+}
+
+impl From<String> for Note {
+    fn from(text: String) -> Self {
+        Self { text, undo: None }
+    }
+}
+
+/// Values by key, oldest first.
+type Kept<T> = VecDeque<(String, T)>;
 
 /// Recent outcomes.
 #[derive(Default)]
 pub(super) struct Notes {
     /// Recent notes by number.
-    notes: Mutex<Kept>,
+    notes: Mutex<Kept<Note>>,
     /// Executed forms, with the address of their outcome.
-    forms: Mutex<Kept>,
+    forms: Mutex<Kept<String>>,
 }
 
-fn lock_entries(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock_entries<T>(kept: &Mutex<Kept<T>>) -> MutexGuard<'_, Kept<T>> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn add_entry(kept: &mut Kept, name: String, what: String) {
+fn add_entry<T>(kept: &mut Kept<T>, name: String, what: T) {
     if kept.len() >= MAX_NOTES {
         kept.pop_front();
     }
@@ -60,12 +75,12 @@ pub(super) struct NoteQuery {
 
 impl PageSite {
     /// Redirects to one of our pages, which shows the outcome. `to` is a path without a query.
-    pub(super) fn redirect_with_note(self: &Arc<Self>, to: &str, what: String) -> Redirect {
-        Redirect::to(&self.add_note(to, what))
+    pub(super) fn redirect_with_note(self: &Arc<Self>, to: &str, what: impl Into<Note>) -> Redirect {
+        Redirect::to(&self.add_note(to, what.into()))
     }
 
     /// Returns the address of one of our pages, which shows the outcome. `to` is a path without a query.
-    fn add_note(&self, to: &str, what: String) -> String {
+    fn add_note(&self, to: &str, what: Note) -> String {
         // Without randomness the outcome isn't shown; the action is done anyway.
         let Ok(number) = random::generate_bytes::<NUMBER_BYTES>() else { return to.to_owned() };
         let number = random::format_hex(&number);
@@ -78,18 +93,18 @@ impl PageSite {
     ///
     /// # Errors
     /// The errors of `order`; the form can then be sent again.
-    pub(super) fn run_once<E>(
+    pub(super) fn run_once<N: Into<Note>, E>(
         &self,
         form: Option<String>,
         to: &str,
-        order: impl FnOnce() -> Result<String, E>,
+        order: impl FnOnce() -> Result<N, E>,
     ) -> Result<String, E> {
-        let Some(form) = form else { return Ok(self.add_note(to, order()?)) };
+        let Some(form) = form else { return Ok(self.add_note(to, order()?.into())) };
         let mut forms = lock_entries(&self.notes.forms);
         if let Some((_, address)) = forms.iter().find(|(known, _)| *known == form) {
             return Ok(address.clone());
         }
-        let address = self.add_note(to, order()?);
+        let address = self.add_note(to, order()?.into());
         add_entry(&mut forms, form, address.clone());
         Ok(address)
     }
@@ -99,8 +114,16 @@ impl PageSite {
         let notes = lock_entries(&self.notes.notes);
         let found = notes.iter().find(|(number, _)| *number == query.said);
         html! {
-            @if let Some((_, what)) = found {
-                p .note role="status" { (what) }
+            @if let Some((_, Note { text, undo })) = found {
+                div .note role="status" {
+                    p { (text) }
+                    @if let Some(step) = undo {
+                        form method="post" action="/undo" {
+                            input type="hidden" name="step" value=(step);
+                            button type="submit" { "Undo" }
+                        }
+                    }
+                }
             }
         }
     }

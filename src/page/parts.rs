@@ -1,12 +1,12 @@
 //! Small pieces shared by several views. Pure.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use maud::{Markup, html};
 
 use reveille_account::provenance::ProvenanceError;
 use reveille_base::{
     approval_text::escape_hidden,
-    words::{format_count, format_near_time, one_line, truncate_text},
+    words::{format_count, format_spoken_day, format_spoken_time, one_line, truncate_text},
     zone::Tz,
 };
 use reveille_memory::changes::ChangedLine;
@@ -23,9 +23,17 @@ const HEAD_CHARS: usize = 100;
 /// Maximum changed lines shown of a document.
 const MAX_CHANGED_LINES: usize = 300;
 
-/// Renders a moment in local time, with the day unless that is today.
+/// Renders a moment as people say it. Its exact local time is the title.
 pub(super) fn render_moment(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> Markup {
-    html! { time datetime=(at.to_rfc3339_opts(SecondsFormat::Millis, true)) { (format_near_time(at, now, tz)) } }
+    let exact = at.with_timezone(&tz).format("%A %-d %B %Y, %H:%M:%S").to_string();
+    html! {
+        time datetime=(at.to_rfc3339_opts(SecondsFormat::Millis, true)) title=(exact) { (format_spoken_time(at, now, tz)) }
+    }
+}
+
+/// Renders a day as people say it. Its weekday and date are the title.
+pub(super) fn render_day(day: NaiveDate, today: NaiveDate) -> Markup {
+    html! { time datetime=(day) title=(day.format("%A %-d %B %Y")) { (format_spoken_day(day, today)) } }
 }
 
 /// Cleans a text for display. Invisible characters are spelled out first, so that none is lost.
@@ -74,7 +82,7 @@ impl From<ProvenanceError> for PageError {
     }
 }
 
-/// Renders a time in local time, with the day unless that is today.
+/// Renders a moment in the person's time zone.
 pub(super) fn render_time(desk: &PageContext<'_>, at: DateTime<Utc>) -> Markup {
     render_moment(at, desk.now, desk.config.timezone)
 }

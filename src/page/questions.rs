@@ -103,9 +103,17 @@ async fn answer_question(
     Path(id): Path<i64>,
     Form(sent): Form<SentAnswer>,
 ) -> Result<Response, PageError> {
+    let told = match sent.answer {
+        Answered::Allow => "Allowed, once. I'll continue with it now.",
+        Answered::Refuse => "Not allowed. I'll continue without it.",
+    };
+    let is_from_today = sent.from == "today";
     let (is_decided, response) = site.run_blocking(move |desk| decide_question(desk, id, &sent)).await?;
     if is_decided {
         site.nudge.notify_one();
+    }
+    if is_decided && is_from_today {
+        return Ok(site.redirect_with_note("/", told.to_owned()).into_response());
     }
     Ok(response)
 }
@@ -202,11 +210,7 @@ fn decide_question(desk: &PageContext<'_>, id: i64, sent: &SentAnswer) -> Result
         let approval = load_question(&store, id)?;
         return Ok((false, render_not_taken(desk, describe_state(desk, &approval), &approval)));
     }
-    let to = match sent.from.as_str() {
-        "chat" => "/chat".to_owned(),
-        "today" => "/".to_owned(),
-        _ => format!("/questions?answered={id}"),
-    };
+    let to = if sent.from == "chat" { "/chat".to_owned() } else { format!("/questions?answered={id}") };
     Ok((true, Redirect::to(&to).into_response()))
 }
 
@@ -308,6 +312,17 @@ pub(super) fn render_card(desk: &PageContext<'_>, approval: &Approval, from: &st
     }
 }
 
+/// Renders a dangerous question once more in its place, with the button that allows it. `from`: the page that shows it.
+pub(super) fn render_card_again(desk: &PageContext<'_>, approval: &Approval, from: &str) -> Markup {
+    html! {
+        article .card .sure #{ "question-" (approval.id) } {
+            p { "Risk: " strong { (approval.risk().describe()) } ". Read again what would run: it may be impossible to undo." }
+            (render_question(desk, approval))
+            (render_answers(approval, QuestionView::Again, from))
+        }
+    }
+}
+
 /// Renders a dangerous question a second time, before it can be allowed.
 fn render_confirmation(desk: &PageContext<'_>, approval: &Approval) -> Markup {
     html! {
@@ -340,13 +355,18 @@ fn render_answers(approval: &Approval, view: QuestionView, from: &str) -> Markup
     html! {
         div .actions {
             @if asks_again {
-                a .button href={ "/questions/" (id) } { "Allow once…" }
+                a .button href=(address_again(id, from)) { "Allow once…" }
             } @else {
                 (render_answer_form((id, &digest), (view, from), ("allow", "Allow once")))
             }
             (render_answer_form((id, &digest), (view, from), ("refuse", "Don't allow")))
         }
     }
+}
+
+/// Returns where a dangerous question is shown once more.
+fn address_again(id: i64, from: &str) -> String {
+    if from == "today" { format!("/?sure={id}#question-{id}") } else { format!("/questions/{id}") }
 }
 
 fn render_answer_form(

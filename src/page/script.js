@@ -9,11 +9,11 @@
   const REACHED = "a, button, summary, input, textarea, select, [tabindex]";
   const sections = () => [...document.querySelectorAll("[data-live]")];
 
-  // A section where somebody types, or has typed, stays as it is.
-  const isInUse = (section) =>
-    [...section.querySelectorAll(FIELDS)].some((field) => field === document.activeElement ||
+  // A section where somebody types, or has typed, stays as it is. What was just sent no longer counts.
+  const isInUse = (section, sent) =>
+    [...section.querySelectorAll(FIELDS)].some((field) => field.form !== sent && (field === document.activeElement ||
       (field.matches("[type=checkbox], [type=radio]") ? field.checked !== field.defaultChecked :
-        field.tagName !== "SELECT" && field.value !== field.defaultValue));
+        field.tagName !== "SELECT" && field.value !== field.defaultValue)));
 
   const isAtEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
 
@@ -41,10 +41,10 @@
   }
 
   // Puts what has changed in place, and leaves open what was opened, and the focus on what had it.
-  function renew(fresh) {
+  function renew(fresh, sent) {
     for (const section of sections()) {
       const next = fresh.getElementById(section.id);
-      if (!next || next.innerHTML === section.dataset.was || isInUse(section)) continue;
+      if (!next || next.innerHTML === section.dataset.was || isInUse(section, sent)) continue;
       const was = next.innerHTML;
       const named = (details) => details.querySelector("summary")?.textContent;
       const opened = new Set([...section.querySelectorAll("details[open]")].map(named));
@@ -103,7 +103,9 @@
     while (isWanted) {
       isWanted = false;
       try {
-        const address = sections()[0].dataset.live || location.href;
+        // The navigation is on every view, and renewed with what the view shows.
+        const shown = sections().find((section) => section.closest("main"));
+        const address = shown ? shown.dataset.live || location.href : sections()[0].dataset.live;
         const answer = await fetch(address, { cache: "no-store", redirect: "error" });
         if (answer.ok) renew(new DOMParser().parseFromString(await answer.text(), "text/html"));
       } catch {
@@ -111,6 +113,46 @@
       }
     }
     isBusy = false;
+  }
+
+  // Where a view has a place for what came of a form, the form is sent without leaving the view.
+  const told = document.getElementById("told");
+  async function sendInPlace(form, button) {
+    let answer;
+    let fresh;
+    try {
+      answer = await fetch(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(form, button)) });
+      fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    } catch {
+      document.getElementById("connection").hidden = false;
+      return;
+    }
+    const outcome = fresh.getElementById("told");
+    if (!outcome) return void location.assign(answer.url);
+    const isFromNote = told.contains(form);
+    told.replaceChildren(...outcome.childNodes);
+    for (const key of document.querySelectorAll("input[name=key]")) {
+      key.value = fresh.querySelector("input[name=key]")?.value ?? key.value;
+    }
+    if (answer.ok) {
+      const line = document.getElementById("add");
+      for (const done of isFromNote ? [line] : [form]) done?.reset();
+      form.closest("details.new")?.removeAttribute("open");
+    }
+    // What was changed is shown closed again; what was refused stays open.
+    if (answer.ok && form.querySelector(FIELDS)) form.closest("details.change")?.removeAttribute("open");
+    renew(fresh, answer.ok ? form : null);
+    if (isFromNote) {
+      told.tabIndex = -1;
+      told.focus({ preventScroll: true });
+    }
+  }
+  if (told) {
+    document.addEventListener("submit", (event) => {
+      if (event.defaultPrevented || event.target.method !== "post") return;
+      event.preventDefault();
+      sendInPlace(event.target, event.submitter);
+    });
   }
 
   let stream = null;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
 use tokio::sync::{Notify, Semaphore};
 
@@ -17,8 +17,8 @@ use reveille_memory::outside;
 use reveille_store::{Store, StoreError, database};
 
 use super::{
-    chat::ChatSession, entrance::PageSessions, error::PageError, guard::ENTER, live::MAX_LISTENERS, notes::Notes,
-    settings::SettingsDesk,
+    chat::ChatSession, entrance::PageSessions, error::PageError, guard::ENTER, live::MAX_LISTENERS, nav::WaitingCounts,
+    notes::Notes, settings::SettingsDesk,
 };
 
 /// Random bytes in the page's own host name.
@@ -121,11 +121,11 @@ impl PageSite {
         self: &Arc<Self>,
         work: impl FnOnce(&PageContext<'_>) -> Result<T, PageError> + Send + 'static,
     ) -> Result<T, PageError> {
-        let site = Arc::clone(self);
+        let (site, counts) = (Arc::clone(self), WaitingCounts::current());
         let worked = tokio::task::spawn_blocking(move || {
             let now = site.config.clock().now();
             let redactor = (site.redactor)(&site.config);
-            work(&PageContext { config: &site.config, redactor: &redactor, now })
+            counts.scope(|| work(&PageContext { config: &site.config, redactor: &redactor, now }))
         });
         worked.await.map_err(|_| PageError::Broken)?
     }
@@ -135,6 +135,11 @@ impl PageContext<'_> {
     /// Opens the database for reading. `None` before the first wake.
     pub(super) fn open_store(&self) -> Result<Option<Store>, StoreError> {
         database::open_read_only(self.config)
+    }
+
+    /// Returns the person's date.
+    pub(super) fn local_date(&self) -> NaiveDate {
+        self.now.with_timezone(&self.config.timezone).date_naive()
     }
 
     /// Opens the memory's repository. `None` before the first wake.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 use unicode_segmentation::GraphemeCursor;
 
 pub use crate::disk::format_size;
@@ -43,6 +43,8 @@ pub fn format_duration(span: TimeDelta) -> String {
 
 /// Formats an amount: `$0.0042` below a dollar, `$12.34` from a dollar on.
 pub fn format_usd(usd: f64) -> String {
+    // The sum of nothing is -0.
+    let usd = usd + 0.0;
     if usd == 0.0 || usd >= 1.0 { format!("${usd:.2}") } else { format!("${usd:.4}") }
 }
 
@@ -94,6 +96,24 @@ pub fn format_local_time(at: DateTime<Utc>, tz: Tz) -> String {
 pub fn format_near_time(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> String {
     let is_today = at.with_timezone(&tz).date_naive() == now.with_timezone(&tz).date_naive();
     if is_today { at.with_timezone(&tz).format("today %H:%M").to_string() } else { format_local_time(at, tz) }
+}
+
+/// Formats a day as people say it: `today`, `tomorrow`, `Friday` within a week, else `12 March`, with its year unless that is this year.
+pub fn format_spoken_day(day: NaiveDate, today: NaiveDate) -> String {
+    match day.signed_duration_since(today).num_days() {
+        0 => "today".to_owned(),
+        1 => "tomorrow".to_owned(),
+        -1 => "yesterday".to_owned(),
+        2..=6 => day.format("%A").to_string(),
+        _ if day.year() == today.year() => day.format("%-d %B").to_string(),
+        _ => day.format("%-d %B %Y").to_string(),
+    }
+}
+
+/// Formats a moment as people say it: `tomorrow 08:00`, `12 March 08:00`.
+pub fn format_spoken_time(at: DateTime<Utc>, now: DateTime<Utc>, tz: Tz) -> String {
+    let (wall, today) = (at.with_timezone(&tz).naive_local(), now.with_timezone(&tz).date_naive());
+    format!("{} {}", format_spoken_day(wall.date(), today), wall.format("%H:%M"))
 }
 
 /// Formats a local time without its year: `Sat 21 Nov 14:03`.
@@ -241,6 +261,20 @@ mod tests {
         let berlin = Tz::of("Europe/Berlin");
         assert_eq!(format_local_time(at, berlin), "Sat 2026-11-21 14:03");
         assert_eq!(local_day_and_time(at, berlin), "Sat 21 Nov 14:03");
+    }
+
+    #[test]
+    fn days_and_times_are_said_as_people_say_them() {
+        let today = NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
+        let said = |days: i64| format_spoken_day(today + TimeDelta::days(days), today);
+        assert_eq!([said(-2), said(-1), said(0), said(1)], ["19 November", "yesterday", "today", "tomorrow"]);
+        assert_eq!([said(2), said(6), said(7), said(60)], ["Monday", "Friday", "28 November", "20 January 2027"]);
+        // Around midnight the day is the wall's, not UTC's.
+        let berlin = Tz::of("Europe/Berlin");
+        let at = |text: &str| crate::clock::parse_time(text).unwrap();
+        let now = at("2026-11-21T22:30:00Z");
+        assert_eq!(format_spoken_time(at("2026-11-21T23:05:00Z"), now, berlin), "tomorrow 00:05");
+        assert_eq!(format_spoken_time(at("2027-03-12T07:00:00Z"), now, berlin), "12 March 2027 08:00");
     }
 
     #[test]

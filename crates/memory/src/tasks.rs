@@ -3,6 +3,7 @@
 //! A [`TaskList`] is parsed once; each edit returns a new text that differs only in the edit's own lines. Titles, values and bodies from a
 //! model are first reduced to one line or escaped, to keep newlines from forging a key or a heading.
 
+mod order;
 mod prose;
 mod read;
 
@@ -68,6 +69,12 @@ pub enum TaskError {
     /// The title has no letter or digit: give another.
     #[error("a task needs a title")]
     NoTitle,
+    /// An open code block or comment holds the task in its place: close it first.
+    #[error("“{title}” can't be moved: a code block or comment in the file isn't closed")]
+    Unmovable {
+        /// The title.
+        title: String,
+    },
     /// The key has invalid characters: use letters, digits, `-` and `_`.
     #[error("“{key}” can't be a key: use one word of letters, digits, - and _")]
     BadKey {

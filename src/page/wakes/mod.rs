@@ -26,7 +26,7 @@ use reveille_account::{
 use reveille_base::{
     approval_text::escape_hidden,
     types::ChatRef,
-    words::{format_count, format_list, one_line, truncate_text},
+    words::{capitalize, format_count, format_list, one_line, truncate_text},
 };
 use reveille_git::{Oid, Repo};
 use reveille_store::{CycleRow, Spent, Store};
@@ -46,7 +46,7 @@ const MAX_PAGE: usize = 500;
 /// Characters shown of an entry's subject.
 const SUBJECT_CHARS: usize = 200;
 /// Characters quoted of a request.
-const ASKED_CHARS: usize = 120;
+const ASKED_CHARS: usize = 100;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     Router::new()
@@ -185,9 +185,18 @@ fn render_search_form(desk: &PageContext<'_>, typed: &ListQuery) -> Markup {
         .into_iter()
         .chain(chats)
         .collect();
+    html! {
+        details .new open[typed.is_search()] {
+            summary { "Search" }
+            (render_search_fields(typed, &known))
+        }
+    }
+}
+
+fn render_search_fields(typed: &ListQuery, known: &[(String, String)]) -> Markup {
     let is_unknown = !known.iter().any(|(chat, _)| *chat == typed.chat.trim());
     html! {
-        form method="get" action="/wakes" role="search" .search {
+        form method="get" action="/wakes" role="search" .search .forms {
             div .field {
                 label for="grep" { "Words in what I did or what you asked" }
                 input #grep type="search" name="grep" value=(typed.grep);
@@ -199,7 +208,7 @@ fn render_search_form(desk: &PageContext<'_>, typed: &ListQuery) -> Markup {
             div .field {
                 label for="chat" { "Chat" }
                 select #chat name="chat" {
-                    @for (chat, name) in &known {
+                    @for (chat, name) in known {
                         option value=(chat) selected[*chat == typed.chat.trim()] { (name) }
                     }
                     @if is_unknown { option value=(typed.chat) selected { (typed.chat) } }
@@ -228,26 +237,27 @@ fn render_list(desk: &PageContext<'_>, query: &ListQuery, wakes: &[ListedWake]) 
 fn render_item(desk: &PageContext<'_>, wake: &ListedWake) -> Markup {
     let line = &wake.line;
     let did = line.subject.strip_prefix("Wake: ").unwrap_or(&line.subject);
-    let did = escape_hidden(&truncate_text(&one_line(did), SUBJECT_CHARS));
+    let did = capitalize(&escape_hidden(&truncate_text(&one_line(did), SUBJECT_CHARS)));
     let did = if did.is_empty() { "(no words)".to_owned() } else { did };
     let id = line.wake_id.as_deref().filter(|_| line.state.is_some()).or(line.commit.as_deref());
+    let first = line.asked.first();
+    // What others wrote makes no title.
+    let request =
+        first.filter(|asked| asked.taint.is_none()).map(|asked| escape_hidden(&asked.first_words(ASKED_CHARS)));
+    let title = request.as_ref().filter(|words| !words.is_empty()).unwrap_or(&did);
     html! {
         li {
             div {
                 @match id {
-                    Some(id) => a href={ "/wakes/" (id) } { (did) },
-                    None => (did),
+                    Some(id) => a href={ "/wakes/" (id) } { (title) },
+                    None => (title),
                 }
+                @if line.asked.len() > 1 { " and " (line.asked.len() - 1) " more" }
                 " " (render_state_badge(line))
             }
-            @if let Some((first, more)) = line.asked.split_first() {
-                div {
-                    @match &first.taint {
-                        Some(taint) => (render_taint_badge(Some(&desk.clean_text(taint)))),
-                        None => q { (escape_hidden(&first.first_words(ASKED_CHARS))) },
-                    }
-                    @if !more.is_empty() { " and " (more.len()) " more" }
-                }
+            @if *title != did { div { (did) } }
+            @if let Some(taint) = first.and_then(|asked| asked.taint.as_deref()) {
+                div { (render_taint_badge(Some(&desk.clean_text(taint)))) }
             }
             div .meta {
                 @match line.at {

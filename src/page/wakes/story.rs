@@ -11,7 +11,7 @@ use reveille_account::{
 use reveille_base::words::capitalize;
 use reveille_base::{
     approval_text::escape_hidden,
-    words::{format_count, format_list, format_local_time, one_line, truncate_text},
+    words::{format_count, format_list, format_spoken_time, one_line, truncate_text},
 };
 use reveille_git::CommitInFull;
 use reveille_policy::Decision;
@@ -29,6 +29,8 @@ use crate::page::{
 const OPEN: [&str; 3] = ["running", "waiting", "parked"];
 /// Characters of a request that is shown expanded.
 const ASKED_CHARS: usize = 600;
+/// Characters of a request that is the page's title.
+const TITLE_CHARS: usize = 80;
 
 /// Renders the page of a wake.
 pub(super) fn render_page(
@@ -64,8 +66,11 @@ pub(super) fn render_page(
     };
     let at = story
         .started_at
-        .map_or_else(|| "at an unknown time".to_owned(), |at| format_local_time(at, desk.config.timezone));
-    render_frame(PagePlace::Wakes, &format!("What I did, {at}"), &content)
+        .map_or_else(|| "at an unknown time".to_owned(), |at| format_spoken_time(at, desk.now, desk.config.timezone));
+    // What others wrote makes no title.
+    let asked = story.asked.first().filter(|asked| asked.taint.is_none());
+    let request = asked.map(|asked| escape_hidden(&asked.first_words(TITLE_CHARS))).filter(|words| !words.is_empty());
+    render_frame(PagePlace::Wakes, &request.unwrap_or_else(|| format!("What I did {at}")), &content)
 }
 
 /// Renders the page of a commit without a wake in this database.

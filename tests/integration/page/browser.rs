@@ -1,4 +1,4 @@
-//! The page in a real browser: every page in both themes and at two widths, by keyboard, without a script; and attacks that only a
+//! The page in a real browser: every page in both themes and at three widths, by keyboard, without a script; and attacks that only a
 //! browser can try. Pictures are left in the target directory.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ use crate::{
 };
 
 /// Every view.
-const PAGES: [&str; 8] = ["/", "/chat", "/wakes", "/memory", "/questions", "/charts", "/health", "/settings"];
+pub(crate) const PAGES: [&str; 9] =
+    ["/", "/chat", "/wakes", "/memory", "/questions", "/charts", "/health", "/settings", "/more"];
 
 /// What a page has to keep, as a list of what it doesn't: no sideways scrolling, names for all that can be used, contrast.
 pub(super) const SOUND: &str = r#"(() => {
@@ -66,12 +67,12 @@ pub(super) fn pictures() -> PathBuf {
 
 /// Enters with a new address.
 #[track_caller]
-pub(super) fn enter(browser: &mut Chromium, page: &ServedPage<'_>) {
+pub(crate) fn enter(browser: &mut Chromium, page: &ServedPage<'_>) {
     browser.go(&page.address());
     assert_eq!(browser.eval("location.pathname"), "/", "{}", browser.eval("document.body.innerText"));
 }
 
-pub(super) fn at(page: &ServedPage<'_>, path: &str) -> String {
+pub(crate) fn at(page: &ServedPage<'_>, path: &str) -> String {
     format!("http://{}{path}", page.host)
 }
 
@@ -101,7 +102,7 @@ fn pages(browser: &mut Chromium, page: &ServedPage<'_>) -> Vec<String> {
 }
 
 #[test]
-fn every_page_is_sound_in_both_themes_at_two_widths_and_by_keyboard() {
+fn every_page_is_sound_in_both_themes_at_three_widths_and_by_keyboard() {
     let Some(mut browser) = Chromium::start() else { return };
     let claude = FakeClaude::start();
     let env = lived_in(&claude);
@@ -112,7 +113,9 @@ fn every_page_is_sound_in_both_themes_at_two_widths_and_by_keyboard() {
     assert!(paths.len() > PAGES.len(), "{paths:?}");
     browser.problems();
     for path in &paths {
-        for (theme, width) in [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)] {
+        for (theme, width) in
+            [("light", 1400), ("dark", 1400), ("light", 860), ("dark", 860), ("light", 360), ("dark", 360)]
+        {
             browser.look(width, theme);
             browser.go(&at(&page, path));
             let file = format!(

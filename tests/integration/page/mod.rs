@@ -1,10 +1,12 @@
 //! The local page: the real `wake page`, asked over real sockets, and by a real browser.
 
 mod attacks;
+mod axe;
 mod browser;
 mod charts;
 mod chat;
 mod health;
+mod in_place;
 mod lived;
 mod memory;
 mod questions;

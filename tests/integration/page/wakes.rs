@@ -57,8 +57,8 @@ fn a_wake_is_listed_and_told_turn_by_turn_with_its_diff() {
     has(
         &list,
         &[
-            &format!("<a href=\"/wakes/{wake}\">"),
-            "<q>Keep Anna's birthday, 3 May. And &lt;b&gt;call&lt;/b&gt; her.</q>",
+            // The request is the title.
+            &format!("<a href=\"/wakes/{wake}\">Keep Anna's birthday, 3 May. And &lt;b&gt;call&lt;/b&gt; her.</a>"),
             "answered Ann (chat 4242) · $0.0014 · changed",
             "semantic-memory.md",
             "today 15:00</time>",
@@ -129,7 +129,7 @@ fn the_list_is_searched_and_paged() {
     let page = ServedPage::open(&env);
     let numbers = |path: &str| {
         let html = page.get(path).ok();
-        html.split("number &lt;")
+        html.split("Number &lt;")
             .skip(1)
             .map(|rest| rest.split('&').next().unwrap().parse().unwrap())
             .collect::<Vec<u32>>()
@@ -147,7 +147,7 @@ fn the_list_is_searched_and_paged() {
     assert_eq!(numbers("/wakes?since=yesterday").len(), 0);
     has(
         &page.get("/wakes?grep=birthday&since=yesterday&chat=4242").ok(),
-        &["<q>Keep Anna's birthday", "value=\"birthday\""],
+        &[">Keep Anna's birthday", "value=\"birthday\""],
     );
     for (path, why) in [
         ("/wakes?since=soonish%3C", "I don't understand “soonish&lt;” as a time"),
@@ -205,7 +205,7 @@ fn a_running_wake_shows_its_steps_as_they_come() {
     gate.open();
     end_well(wake);
     let told = page.get(&path).ok();
-    assert!(!told.contains("data-live") && told.contains("<h3>Turn 2</h3>"), "{told}");
+    assert!(!told.contains("live-wake") && told.contains("<h3>Turn 2</h3>"), "{told}");
 }
 
 #[test]

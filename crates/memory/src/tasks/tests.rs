@@ -18,6 +18,20 @@ fn problems(text: &str) -> String {
 }
 
 #[test]
+fn two_tasks_exchange_their_places_and_the_space_between_stays() {
+    let three = "# Active\n\n## A\n- due: 2026-11-20\n\nwords\n\n\n## B\n## C\n- next: c";
+    let list = parse(three);
+    let swapped = list.swap("“C”", "“A”").unwrap();
+    assert_eq!(swapped, "# Active\n\n## C\n- next: c\n\n\n## B\n## A\n- due: 2026-11-20\n\nwords");
+    assert_eq!(parse(&swapped).swap("“A”", "“C”").unwrap(), three);
+    assert_eq!(list.swap("“A”", "“A”").unwrap(), three);
+    assert!(matches!(list.swap("“A”", "“X”"), Err(TaskError::NotFound { .. })));
+    // An open block would hide what comes after it.
+    let open = parse("## A\n\n## B\n\n```\ncode\n");
+    assert_eq!(open.swap("“B”", "“A”"), Err(TaskError::Unmovable { title: "B".to_owned() }));
+}
+
+#[test]
 fn a_task_is_read() {
     let (list, problems) = TaskList::parse(TWO);
     assert_eq!(problems, []);

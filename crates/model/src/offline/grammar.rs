@@ -22,6 +22,7 @@ mod spelling;
 mod stated;
 mod store;
 mod sums;
+mod task_line;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,7 @@ pub use self::{
     language::{Language, detect_language},
     nearest::{Near, find_nearest, recurring_title, remember_form},
     personal::{QuestionKind, classify_question},
+    task_line::{TaskLine, TaskLineError, read_task_line},
     tasks::due_day,
 };
 

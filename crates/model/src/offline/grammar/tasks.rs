@@ -20,7 +20,7 @@ pub(super) fn parse_task(sentence: &Sentence<'_>, now: DateTime<Tz>) -> Option<R
 
 /// The list that a task is added to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum TaskPlace {
+pub(super) enum TaskPlace {
     Active,
     Backlog,
 }
@@ -289,7 +289,7 @@ fn with_list(command: OfflineCommand, place: TaskPlace) -> OfflineCommand {
 
 /// Builds a task, with a due date if the title ends in one: "renew passport due friday", "return the books by friday". Other days stay part
 /// of the title.
-fn build_task(title: &Sentence<'_>, place: TaskPlace, now: DateTime<Tz>) -> Reading {
+pub(super) fn build_task(title: &Sentence<'_>, place: TaskPlace, now: DateTime<Tz>) -> Reading {
     let backlog = place == TaskPlace::Backlog;
     let due = ["?, due ?on|by|: ?:", "?, by"].iter().find_map(|pattern| {
         (1..title.len()).rev().find_map(|index| {

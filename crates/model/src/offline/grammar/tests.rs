@@ -8,6 +8,7 @@ mod paraphrases;
 use super::*;
 
 mod everyday;
+mod task_line;
 
 fn local(tz: Tz, text: &str) -> DateTime<Tz> {
     tz.from_local_datetime(&NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").unwrap()).earliest().unwrap()

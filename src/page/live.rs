@@ -168,8 +168,8 @@ async fn read_shared_signature(site: &Arc<PageSite>, store: &mut Option<Store>) 
     Some(signature)
 }
 
-/// A response body that lasts as long as the events.
-struct Events(mpsc::Receiver<Bytes>);
+/// A response body that lasts as long as its pieces come.
+pub(super) struct Events(pub(super) mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Events {
     type Data = Bytes;

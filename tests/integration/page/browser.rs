@@ -60,18 +60,18 @@ const SOUND: &str = r#"(() => {
 const REACHABLE: &str = "[...document.querySelectorAll('a[href], button, summary, input:not([type=hidden]), textarea, select, [tabindex=\"0\"]')]\
     .filter((e) => e.checkVisibility() && !e.disabled)";
 
-fn pictures() -> PathBuf {
+pub(super) fn pictures() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("page-pictures")
 }
 
 /// Enters with a new address.
 #[track_caller]
-fn enter(browser: &mut Chromium, page: &ServedPage<'_>) {
+pub(super) fn enter(browser: &mut Chromium, page: &ServedPage<'_>) {
     browser.go(&page.address());
     assert_eq!(browser.eval("location.pathname"), "/", "{}", browser.eval("document.body.innerText"));
 }
 
-fn at(page: &ServedPage<'_>, path: &str) -> String {
+pub(super) fn at(page: &ServedPage<'_>, path: &str) -> String {
     format!("http://{}{path}", page.host)
 }
 

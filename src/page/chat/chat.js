@@ -97,7 +97,7 @@
   }
 
   function sizeOf(bytes) {
-    const units = ["bytes", "KB", "MB", "GB"];
+    const units = ["B", "KB", "MB", "GB"];
     let at = 0;
     while (bytes >= 1024 && at < units.length - 1) { bytes /= 1024; at += 1; }
     return `${at === 0 ? bytes : bytes.toFixed(1)} ${units[at]}`;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{Markup, html};
 
-use reveille_base::words::format_near_time;
-use reveille_media::words::describe_kind;
+use reveille_base::{disk::format_size, words::format_near_time};
+use reveille_media::{is_sound, words::describe_kind};
 use reveille_store::{Attachment, Exchange, Incoming, names_others};
 
 use super::{
@@ -100,10 +100,12 @@ impl LineView<'_> {
     }
 }
 
-/// Renders a file by its description: a picture is shown, anything else can be saved.
+/// Renders a file: a picture is shown, anything else can be saved. Sound is described as the model was told of it.
 fn render_file(file: &Attachment, described: Option<&str>) -> Markup {
-    let name = file.file.name.as_deref().unwrap_or_else(|| describe_kind(&file.file.kind));
-    let described = described.unwrap_or(name);
+    let is_described = is_sound(&file.file.kind);
+    let name = described.filter(|_| is_described).or(file.file.name.as_deref());
+    let name = name.unwrap_or_else(|| describe_kind(&file.file.kind));
+    let bytes = file.file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).filter(|_| !is_described);
     html! {
         @match (&file.path, file.file.size) {
             (Some(_), Some((width, height))) if is_picture(file) => li .picture {
@@ -111,8 +113,10 @@ fn render_file(file: &Attachment, described: Option<&str>) -> Markup {
                     img src=(file_address(file)) alt=(name) width=(width) height=(height) loading="lazy";
                 }
             },
-            (Some(_), _) => li { a href=(file_address(file)) { (described) } },
-            (None, _) => li { (described) },
+            (path, _) => li {
+                @if path.is_some() { a href=(file_address(file)) { (name) } } @else { span { (name) } }
+                @if let Some(bytes) = bytes { span .meta { (format_size(bytes)) } }
+            },
         }
     }
 }

@@ -224,12 +224,12 @@ fn render_composer(desk: &PageContext<'_>, composer: &Composer) -> Markup {
                     input #files type="file" name="files" multiple;
                 }
                 @if desk.config.whisper_model.is_some() {
-                    span #voice .actions hidden {
+                    span #voice hidden {
+                        input type="file" name="voice" aria-label="Recording" hidden;
+                        input type="hidden" name="seconds";
                         button #record type="button" aria-pressed="false" { "Record" }
                         button #discard type="button" hidden { "Discard" }
                         span #recorded .meta role="timer" hidden {}
-                        input type="file" name="voice" aria-label="Recording" hidden;
-                        input type="hidden" name="seconds";
                     }
                 }
                 span #say-how .meta {

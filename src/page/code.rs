@@ -128,11 +128,13 @@ const TAGS: Grammar = Grammar {
 /// Finds the grammar for the name after a code block's fence.
 fn find_grammar(name: &str) -> Option<&'static Grammar> {
     Some(match name {
-        "c" | "cc" | "cpp" | "c++" | "h" | "hpp" | "cs" | "csharp" | "java" | "js" | "javascript" | "jsx" | "mjs" | "ts" | "typescript"
-        | "tsx" | "go" | "golang" | "kotlin" | "kt" | "swift" | "scala" | "dart" | "php" | "proto" | "zig" => &C_LIKE,
+        "c" | "cc" | "cpp" | "c++" | "h" | "hpp" | "cs" | "csharp" | "java" | "js" | "javascript" | "jsx" | "mjs"
+        | "ts" | "typescript" | "tsx" | "go" | "golang" | "kotlin" | "kt" | "swift" | "scala" | "dart" | "php"
+        | "proto" | "zig" => &C_LIKE,
         "rust" | "rs" => &RUST,
         "python" | "py" | "python3" | "ruby" | "rb" | "elixir" | "r" | "julia" | "nim" | "perl" => &PYTHON,
-        "sh" | "bash" | "zsh" | "shell" | "fish" | "console" | "dockerfile" | "makefile" | "make" | "nix" | "powershell" => &SHELL,
+        "sh" | "bash" | "zsh" | "shell" | "fish" | "console" | "dockerfile" | "makefile" | "make" | "nix"
+        | "powershell" => &SHELL,
         "sql" | "sqlite" | "postgres" | "postgresql" | "mysql" | "lua" | "haskell" => &SQL,
         "json" | "jsonc" | "json5" | "yaml" | "yml" | "toml" | "ini" | "conf" | "env" => &DATA,
         "css" | "scss" | "less" => &CSS,
@@ -151,7 +153,9 @@ pub(super) fn split_code<'a>(code: &'a str, fence: &str) -> Vec<(CodeRole, &'a s
         return code.split_inclusive('\n').map(|line| (judge_diff_line(line), line)).collect();
     }
     match find_grammar(&name) {
-        Some(grammar) => CodeReader { grammar, code, at: 0, plain_from: 0, pieces: Vec::new(), is_in_tag: false }.read(),
+        Some(grammar) => {
+            CodeReader { grammar, code, at: 0, plain_from: 0, pieces: Vec::new(), is_in_tag: false }.read()
+        }
         None => vec![(CodeRole::Plain, code)],
     }
 }
@@ -304,7 +308,8 @@ mod tests {
     fn read(fence: &str, code: &str) -> Vec<String> {
         let pieces = split_code(code, fence);
         assert_eq!(pieces.iter().map(|(_, piece)| *piece).collect::<String>(), code, "the code is the same");
-        let coloured = pieces.iter().filter_map(|(role, piece)| Some(format!("{}{piece}", role.class()?.strip_prefix("code-")?)));
+        let coloured =
+            pieces.iter().filter_map(|(role, piece)| Some(format!("{}{piece}", role.class()?.strip_prefix("code-")?)));
         coloured.collect()
     }
 
@@ -314,7 +319,10 @@ mod tests {
             read("rust", "fn a<'a>(x: &'a str) -> char { 'x' } // \"é\"\nlet s = \"a\\\"b\"; 0x1F_u8"),
             ["kfn", "kstr", "kchar", "s'x'", "c// \"é\"", "klet", "s\"a\\\"b\"", "n0x1F_u8"]
         );
-        assert_eq!(read("py", "def a():\n  \"\"\"two\nlines\"\"\"\n  return 1.5 # it's"), ["kdef", "s\"\"\"two\nlines\"\"\"", "kreturn", "n1.5", "c# it's"]);
+        assert_eq!(
+            read("py", "def a():\n  \"\"\"two\nlines\"\"\"\n  return 1.5 # it's"),
+            ["kdef", "s\"\"\"two\nlines\"\"\"", "kreturn", "n1.5", "c# it's"]
+        );
         assert_eq!(read("bash", "echo $# 'a b' # c\n"), ["kecho", "s'a b'", "c# c"]);
         assert_eq!(read("SQL", "SELECT a FROM b -- c"), ["kSELECT", "kFROM", "c-- c"]);
         assert_eq!(read("json", "{\"a\": [1, true]}"), ["s\"a\"", "n1", "ktrue"]);

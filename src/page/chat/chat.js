@@ -60,6 +60,8 @@
   const maxBytes = Number(form.dataset.maxBytes);
   const maxFiles = Number(form.dataset.maxFiles);
   let files = [];
+  let recorder = null;
+  let isKept = false;
 
   function tell(why) {
     note.textContent = why;
@@ -149,6 +151,13 @@
   });
 
   form.addEventListener("submit", (event) => {
+    // The words go with what is being recorded.
+    if (recorder) {
+      event.preventDefault();
+      isKept = true;
+      recorder.stop();
+      return;
+    }
     const isEmpty = !text.value.trim() && files.length === 0 && !voiceField?.files.length;
     if (isEmpty) {
       event.preventDefault();
@@ -169,14 +178,12 @@
   const discard = document.getElementById("discard");
   const recorded = document.getElementById("recorded");
   const BITS_PER_SECOND = 32000;
-  let recorder = null;
-  let isKept = false;
 
   const seconds = () => Math.max(1, Math.round((performance.now() - recorder.begun) / 1000));
   function showState() {
     const isOn = recorder !== null;
     record.textContent = isOn ? "Stop and send" : "Record";
-    record.setAttribute("aria-pressed", String(isOn));
+    record.classList.toggle("bad", isOn);
     discard.hidden = !isOn;
     recorded.hidden = !isOn;
     if (isOn) recorded.textContent = `${Math.floor(seconds() / 60)}:${String(seconds() % 60).padStart(2, "0")}`;

@@ -65,7 +65,9 @@ fn render_hit(desk: &PageContext<'_>, hit: &Found, wanted: &[String]) -> Markup 
         Some(place) => format!("{}#{number}", build_address(PATH, &[("before", &format_mark(place))])),
         None => format!("{PATH}#{number}"),
     };
-    let text = cut_around(&one_line(&desk.clean_text(&hit.said.text)), wanted);
+    // Without the marks of Markdown, which say nothing in one line.
+    let plain = desk.clean_text(&hit.said.text).replace("**", "").replace("```", " ");
+    let text = cut_around(&one_line(&plain), wanted);
     html! {
         a href=(address) { @if hit.said.from.is_some() { "You" } @else { "Reveille" } }
         span .meta {
@@ -112,6 +114,9 @@ fn cut_around(text: &str, wanted: &[String]) -> String {
     let chars: Vec<char> = text.chars().collect();
     let at = find_words(&chars, wanted).first().map_or(0, |range| range.start);
     let begin = at.saturating_sub(BEFORE_CHARS);
+    // A word is cut nowhere but in an endless one.
+    let space = chars.get(begin..at).unwrap_or_default().iter().position(|c| c.is_whitespace());
+    let begin = if begin > 0 { begin + space.map_or(0, |space| space + 1) } else { begin };
     let cut: String = chars.iter().skip(begin).take(SHOWN_CHARS).collect();
     let (before, behind) = (if begin > 0 { "…" } else { "" }, if begin + SHOWN_CHARS < chars.len() { "…" } else { "" });
     format!("{before}{cut}{behind}")
@@ -122,13 +127,24 @@ fn mark_words(text: &str, wanted: &[String]) -> Markup {
     let chars: Vec<char> = text.chars().collect();
     let part = |range: std::ops::Range<usize>| chars.get(range).unwrap_or_default().iter().collect::<String>();
     let mut written = 0;
+    let marked: Vec<MarkedWord> = find_words(&chars, wanted)
+        .into_iter()
+        .map(|range| {
+            let before = part(written..range.start);
+            written = range.end;
+            MarkedWord { before, word: part(range) }
+        })
+        .collect();
     html! {
-        @for range in find_words(&chars, wanted) {
-            (part(written..range.start)) mark { (part(range.clone())) }
-            @let _ = { written = range.end; };
-        }
+        @for MarkedWord { before, word } in &marked { (before) mark { (word) } }
         (part(written..chars.len()))
     }
+}
+
+/// A found word, with the text between the last one and it.
+struct MarkedWord {
+    before: String,
+    word: String,
 }
 
 /// Finds the words, from left to right, without overlaps.
@@ -160,9 +176,9 @@ mod tests {
             "<mark>TEA</mark> &amp; <mark>Grün</mark>er &lt;<mark>tea</mark>&gt;"
         );
         assert_eq!(mark_words("soup", &wanted).into_string(), "soup");
-        let long = format!("{} tea {}", "a".repeat(500), "b".repeat(500));
+        let long = format!("{} soup a tea {}", "a".repeat(500), "b".repeat(500));
         let cut = cut_around(&long, &wanted);
-        assert!(cut.starts_with("…aaa") && cut.contains(" tea bbb") && cut.ends_with("b…"), "{cut}");
+        assert!(cut.starts_with("…soup a tea bbb") && cut.ends_with("b…"), "{cut}");
         assert_eq!(cut_around("short", &[]), "short");
     }
 }

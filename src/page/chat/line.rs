@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, SecondsFormat, Utc};
 use maud::{Markup, html};
 
-use reveille_base::{disk::format_size, words::format_near_time};
+use reveille_base::{
+    disk::format_size,
+    words::{SENT_AGAIN, format_near_time},
+};
 use reveille_media::{is_sound, words::describe_kind};
 use reveille_store::{Attachment, Exchange, Incoming, names_others};
 
@@ -16,7 +19,6 @@ use super::{
         site::PageContext,
     },
     file::file_address,
-    say::SENT_AGAIN,
 };
 
 /// Renders statements.

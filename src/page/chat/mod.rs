@@ -57,7 +57,11 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 const MAX_KEYS: usize = 64;
 
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    Router::new().route(PATH, get(show_chat)).route("/chat/seen", post(record_seen)).merge(say::routes()).merge(file::routes())
+    Router::new()
+        .route(PATH, get(show_chat))
+        .route("/chat/seen", post(record_seen))
+        .merge(say::routes())
+        .merge(file::routes())
 }
 
 /// The chat's state while the page is served.
@@ -75,7 +79,13 @@ pub(super) struct ChatSession {
 impl ChatSession {
     pub(super) fn new() -> Result<Self, NoRandomness> {
         let session = TerminalSession::generate()?;
-        Ok(Self { session, looked_at: AtomicU64::new(0), opened: Notify::new(), recorded: Notify::new(), keys: Mutex::default() })
+        Ok(Self {
+            session,
+            looked_at: AtomicU64::new(0),
+            opened: Notify::new(),
+            recorded: Notify::new(),
+            keys: Mutex::default(),
+        })
     }
 
     /// Records a visit.

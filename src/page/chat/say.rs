@@ -11,7 +11,7 @@ use axum::{
 };
 use serde::Deserialize;
 
-use reveille_base::process::Identity;
+use reveille_base::{process::Identity, words::SENT_AGAIN};
 use reveille_cycle::stop;
 use reveille_media::is_sound;
 use reveille_store::{LandedFile, TerminalSession};
@@ -29,9 +29,6 @@ use crate::bot::{AfterPut, MAX_SAID_BYTES, store_terminal_statement};
 
 /// The address that sends a request again.
 pub(super) const SAY_AGAIN: &str = "/chat/again";
-/// The first line of a request that is sent again, for the model and for people.
-pub(super) const SENT_AGAIN: &str = "[sent again]";
-
 pub(super) fn routes() -> Router<Arc<PageSite>> {
     // An upload limits each file by itself.
     let upload = Router::new().route(PATH, post(receive_message)).layer(DefaultBodyLimit::disable());
@@ -130,11 +127,7 @@ fn keep_message(desk: &PageContext<'_>, site: &PageSite, said: &SentMessage) -> 
 }
 
 /// Stores a message under this session.
-fn store_message(
-    desk: &PageContext<'_>,
-    session: &TerminalSession,
-    said: &SentMessage,
-) -> Result<AfterPut, PageError> {
+fn store_message(desk: &PageContext<'_>, session: &TerminalSession, said: &SentMessage) -> Result<AfterPut, PageError> {
     let mut store = open_store(desk)?;
     mark_seen(&mut store, session, &said.seen, desk.now)?;
     store.terminals_mut().open_session(session, &Identity::current(), desk.now)?;

@@ -10,11 +10,7 @@ use reveille_store::{
     TerminalSession, wake_lock,
 };
 
-use super::super::{
-    error::PageError,
-    site::PageContext,
-    undo::newest_step,
-};
+use super::super::{error::PageError, site::PageContext, undo::newest_step};
 
 /// Statements of one part of the conversation.
 pub(super) const SHOWN: usize = 50;

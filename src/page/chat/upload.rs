@@ -99,7 +99,9 @@ pub(super) async fn receive_upload(config: &Config, mut form: Multipart) -> Resu
             "text" => upload.text = read_text(field).await?,
             "key" => upload.key = read_text(field).await?,
             "seen" => upload.seen = read_text(field).await?,
-            "seconds" => upload.seconds = read_text(field).await?.parse().ok().filter(|n| (1..=MAX_SECONDS).contains(n)),
+            "seconds" => {
+                upload.seconds = read_text(field).await?.parse().ok().filter(|n| (1..=MAX_SECONDS).contains(n));
+            }
             "files" => upload.read_file(config, field, FileField::Chosen).await?,
             "voice" => upload.read_file(config, field, FileField::Recorded).await?,
             _ => drain(field).await?,
@@ -160,49 +162,33 @@ impl Upload {
     async fn read_file(&mut self, config: &Config, mut field: Field<'_>, from: FileField) -> Result<(), PageError> {
         let name = field.file_name().and_then(clean_name);
         let stated = field.content_type().map(|mime| first_chars(mime, MAX_NAME_CHARS).to_owned());
-        let shown = name.clone().unwrap_or_else(|| "The file".to_owned());
-        let mut first = match next_piece(&mut field).await? {
-            Some(piece) => Some(piece),
-            None if name.is_none() => return Ok(()),
-            None => {
-                self.refuse(format!("{shown} is empty, so nothing was sent."));
-                return Ok(());
+        let Some(first) = next_piece(&mut field).await? else {
+            if let Some(name) = name {
+                self.refuse(format!("{name} is empty, so nothing was sent."));
             }
+            return Ok(());
         };
+        self.refuse_more(config);
+        if self.refused.is_some() {
+            return drain(field).await;
+        }
+        match write_file(config, &mut field, first).await? {
+            Ok(written) => self.files.push(written.finish(name, stated, from)),
+            Err(why) => {
+                self.refuse(format!("{} {why}, so nothing was sent.", name.as_deref().unwrap_or("The file")));
+                return drain(field).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a further file if there are too many, or if the disk has no room for it.
+    fn refuse_more(&mut self, config: &Config) {
         if self.files.len() >= MAX_FILES {
             self.refuse(format!("A message takes at most {}, so nothing was sent.", format_count(MAX_FILES, "file")));
         } else if !has_room(config) {
             self.refuse("This machine's disk is almost full, so nothing was sent.".to_owned());
         }
-        if self.refused.is_some() {
-            return drain(field).await;
-        }
-        let mut writing = match begin_file(config) {
-            Ok(writing) => writing,
-            Err(why) => {
-                self.refuse(format!("{shown} can't be saved: {why}. Nothing was sent."));
-                return drain(field).await;
-            }
-        };
-        while let Some(piece) = match first.take() {
-            Some(piece) => Some(piece),
-            None => next_piece(&mut field).await?,
-        } {
-            writing.bytes += piece.len() as u64;
-            if writing.bytes > MAX_FILE_BYTES {
-                let most = disk::format_size(MAX_FILE_BYTES);
-                self.refuse(format!("{shown} is larger than {most}, which is the limit, so nothing was sent."));
-                drop(writing);
-                return drain(field).await;
-            }
-            if let Err(error) = writing.write(&piece) {
-                self.refuse(format!("{shown} can't be saved: {error}. Nothing was sent."));
-                drop(writing);
-                return drain(field).await;
-            }
-        }
-        self.files.push(writing.finish(name, stated, from));
-        Ok(())
     }
 }
 
@@ -225,6 +211,39 @@ struct WrittenFile {
     head: Vec<u8>,
     digest: Context,
     bytes: u64,
+}
+
+/// The reason why a file wasn't written.
+#[derive(Debug, thiserror::Error)]
+enum Unwritten {
+    #[error("is larger than {}, which is the limit", disk::format_size(MAX_FILE_BYTES))]
+    TooLarge,
+    #[error("can't be saved ({0})")]
+    Failed(#[from] NotPlaced),
+}
+
+/// Writes a file to the disk, piece by piece. The outer error is that of the connection.
+async fn write_file(
+    config: &Config,
+    field: &mut Field<'_>,
+    first: Bytes,
+) -> Result<Result<WrittenFile, Unwritten>, PageError> {
+    let mut writing = match begin_file(config) {
+        Ok(writing) => writing,
+        Err(why) => return Ok(Err(why.into())),
+    };
+    let mut next = Some(first);
+    while let Some(piece) = next {
+        writing.bytes += piece.len() as u64;
+        if writing.bytes > MAX_FILE_BYTES {
+            return Ok(Err(Unwritten::TooLarge));
+        }
+        if let Err(error) = writing.write(&piece) {
+            return Ok(Err(NotPlaced::Unwritable(error).into()));
+        }
+        next = next_piece(field).await?;
+    }
+    Ok(Ok(writing))
 }
 
 fn begin_file(config: &Config) -> Result<WrittenFile, NotPlaced> {

@@ -23,8 +23,8 @@ use super::{
     PATH,
     line::LineView,
     say::SAY_AGAIN,
-    upload::MAX_FILES,
     talk::{Line, Talk, TalkPage, format_mark, read_earlier, read_talk},
+    upload::MAX_FILES,
 };
 use crate::bot::progress_line;
 
@@ -58,7 +58,6 @@ pub(super) fn render_page(
     let said = talk.page.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
     let shown = said.chain(talk.asking.iter().copied());
     let unseen: Vec<String> = shown.filter(|row| talk.unshown.contains(row)).map(|row| row.to_string()).collect();
-    let is_empty = talk.page.said.is_empty() && talk.waiting.is_empty();
     // An open page keeps its beginning.
     let renewed = build_address(PATH, &[("since", &format_mark(talk.page.earlier.unwrap_or(BEGINNING)))]);
     let content = html! {
@@ -68,7 +67,7 @@ pub(super) fn render_page(
         section #live-chat data-live=(renewed) {
             @if is_unread {
                 p { "I can't read this conversation right now." }
-            } @else if is_empty {
+            } @else if talk.page.said.is_empty() && talk.waiting.is_empty() {
                 p { "No messages yet. I save what you write below first, then answer it here." }
                 @if desk.config.effective_model() == OFFLINE_MODEL {
                     p .meta { "No AI model is set, so I understand only simple requests, such as “remind me to stretch at 5”." }
@@ -80,21 +79,26 @@ pub(super) fn render_page(
             }
         }
         div #preview .card hidden {}
-        section #live-work data-live {
-            @if let Some(calls) = &talk.at_work { (render_progress(desk, calls)) }
-            @if talk.at_work.is_some() && !talk.is_stopped { (render_order("/stop", "Stop")) }
-            (talk.newest)
-            @for question in &talk.questions { (render_card(desk, question, "chat")) }
-            @if talk.is_stopped {
-                div .note.stopped {
-                    p { "Stopped. New messages will wait." }
-                    (render_order("/resume", "Continue"))
-                }
-            }
-        }
+        section #live-work data-live { (render_work(desk, &talk)) }
         (render_composer(desk, composer))
     };
     Ok(render_frame(PagePlace::Chat, "Chat", &content))
+}
+
+/// Renders the work in hand, what may be undone, and what is asked.
+fn render_work(desk: &PageContext<'_>, talk: &Talk) -> Markup {
+    html! {
+        @if let Some(calls) = &talk.at_work { (render_progress(desk, calls)) }
+        @if talk.at_work.is_some() && !talk.is_stopped { (render_order("/stop", "Stop")) }
+        (talk.newest)
+        @for question in &talk.questions { (render_card(desk, question, "chat")) }
+        @if talk.is_stopped {
+            div .note.stopped {
+                p { "Stopped. New messages will wait." }
+                (render_order("/resume", "Continue"))
+            }
+        }
+    }
 }
 
 /// Renders an earlier part of the conversation.
@@ -227,7 +231,7 @@ fn render_composer(desk: &PageContext<'_>, composer: &Composer) -> Markup {
                     span #voice hidden {
                         input type="file" name="voice" aria-label="Recording" hidden;
                         input type="hidden" name="seconds";
-                        button #record type="button" aria-pressed="false" { "Record" }
+                        button #record type="button" { "Record" }
                         button #discard type="button" hidden { "Discard" }
                         span #recorded .meta role="timer" hidden {}
                     }

@@ -1,6 +1,6 @@
 //! What the page's chat does in a real browser beyond its HTML: files by paste and drop, the microphone, copying, and what was said before.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::json;
@@ -19,7 +19,16 @@ use crate::support::{
 
 /// Makes a file named `name` in a transfer named `moved`.
 fn moved(name: &str) -> String {
-    format!("const moved = new DataTransfer(); moved.items.add(new File(['milk'], '{name}', {{ type: 'text/plain' }}));")
+    format!(
+        "const moved = new DataTransfer(); moved.items.add(new File(['milk'], '{name}', {{ type: 'text/plain' }}));"
+    )
+}
+
+/// Chooses a file as its button does.
+fn choose_file(browser: &mut Chromium, file: &Path) {
+    let root = browser.call("DOM.getDocument", &json!({}))["root"]["nodeId"].clone();
+    let field = browser.call("DOM.querySelector", &json!({"nodeId": root, "selector": "#files"}))["nodeId"].clone();
+    browser.call("DOM.setFileInputFiles", &json!({"nodeId": field, "files": [file.display().to_string()]}));
 }
 
 #[test]
@@ -33,9 +42,7 @@ fn files_come_by_button_paste_and_drop_and_go_with_the_words() {
     browser.go(&at(&page, "/chat"));
     let chosen = env.path("by-button.txt");
     fs::write(&chosen, "bread").unwrap();
-    let root = browser.call("DOM.getDocument", &json!({}))["root"]["nodeId"].clone();
-    let field = browser.call("DOM.querySelector", &json!({"nodeId": root, "selector": "#files"}))["nodeId"].clone();
-    browser.call("DOM.setFileInputFiles", &json!({"nodeId": field, "files": [chosen.display().to_string()]}));
+    choose_file(&mut browser, &chosen);
     browser.until("document.querySelector('#chosen').innerText.includes('by-button.txt')");
     browser.eval(&format!(
         "{} document.querySelector('#text').dispatchEvent(new ClipboardEvent('paste', {{ clipboardData: moved, bubbles: true, cancelable: true }}))",
@@ -64,6 +71,18 @@ fn files_come_by_button_paste_and_drop_and_go_with_the_words() {
     assert_eq!(env.count_received(), 1);
     let files = browser.eval("[...document.querySelectorAll('.you .files a')].map((file) => file.innerText)");
     assert_eq!(files, json!(["by-button.txt", "by-paste.txt", "by-drop.txt"]));
+    env.wait_for_end_of_wake();
+    // The button needs no script.
+    claude.expect(Reply::text("One list."));
+    browser.call("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
+    browser.go(&at(&page, "/chat"));
+    choose_file(&mut browser, &chosen);
+    browser.eval("document.querySelector('#text').focus()");
+    browser.press("Tab", 9, 0);
+    browser.press("Enter", 13, 0);
+    browser.until("document.querySelectorAll('.you .files a').length === 4");
+    eventually("it is answered", || page.get("/chat").ok().contains("One list."));
+    assert_eq!(env.count_received(), 2);
     assert_eq!(browser.problems(), [""; 0]);
     env.wait_for_end_of_wake();
     env.check_sound();
@@ -198,7 +217,7 @@ fn what_is_spoken_into_the_microphone_is_read_as_words() {
     browser.until("document.querySelector('#record').innerText === 'Stop and send'");
     browser.eval("document.querySelector('#discard').click()");
     browser.until("document.querySelector('#record').innerText === 'Record'");
-    assert_eq!(env.has_store(), false);
+    assert!(!env.has_store());
     browser.go(&at(&page, "/chat"));
     claude.expect(Reply::text("I will remind you."));
     browser.eval("document.querySelector('#record').click()");

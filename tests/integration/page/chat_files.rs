@@ -54,19 +54,25 @@ fn files_reach_the_model_and_stand_in_the_chat_once() {
     assert!(cat.starts_with("files/page-") && cat.ends_with(".png"), "{cat}");
     assert_eq!(fs::read(env.workspace().join(&cat)).unwrap(), PNG);
     let said = claude.requests()[0].last_text();
-    for part in ["[file &quot;a 'cat'.png&quot;, image/png, 38 B]", "[file &quot;list.txt&quot;, text/plain, 4 B]\nwhat\nis this?"] {
+    for part in [
+        "[file &quot;a 'cat'.png&quot;, image/png, 38 B]",
+        "[file &quot;list.txt&quot;, text/plain, 4 B]\nwhat\nis this?",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let html = page.get("/chat").ok();
     assert!(html.contains("<p class=\"words\">what\nis this?</p>"), "{html}");
     // A picture is shown, and anything else is saved; each by its number.
     let address = |name: &str| {
-        let place = html.find(name).unwrap_or_else(|| panic!("{name}: {html}"));
-        let (_, rest) = html[..place].rsplit_once("\"/chat/file/").unwrap();
+        let (before, _) = html.split_once(name).unwrap_or_else(|| panic!("{name}: {html}"));
+        let (_, rest) = before.rsplit_once("\"/chat/file/").unwrap();
         format!("/chat/file/{}", rest.split('"').next().unwrap())
     };
     let picture = page.get(&address("alt=\"a 'cat'.png\""));
-    assert_eq!((picture.header("content-type"), picture.header("content-disposition")), (Some("image/png"), Some("inline")));
+    assert_eq!(
+        (picture.header("content-type"), picture.header("content-disposition")),
+        (Some("image/png"), Some("inline"))
+    );
     let saved = page.get(&address("list.txt"));
     assert_eq!(saved.header("content-type"), Some("application/octet-stream"));
     assert!(saved.header("content-disposition").unwrap().starts_with("attachment; filename=\"file-"), "{saved:#?}");
@@ -97,7 +103,8 @@ fn what_is_too_large_is_refused_in_full_and_the_text_stays() {
     let env = TestEnv::new();
     let page = ServedPage::open(&env);
     let large = vec![b'x'; LIMIT + 1];
-    let parts = [text("text", "see <this>"), file("small.txt", b"milk"), file("large.mov", &large), file("more.txt", b"tea")];
+    let parts =
+        [text("text", "see <this>"), file("small.txt", b"milk"), file("large.mov", &large), file("more.txt", b"tea")];
     let refused = page.upload("/chat", &parts);
     assert_eq!(refused.status, 422, "{}", refused.head);
     for part in ["large.mov is larger than 20", "so nothing was sent", "see &lt;this&gt;</textarea>"] {
@@ -144,7 +151,11 @@ fn an_upload_needs_the_cookie_and_an_origin_as_any_form_does() {
     let env = TestEnv::new();
     let page = ServedPage::open(&env);
     let head = page.upload_head("/chat", 0);
-    for (from, to) in [("Cookie: ", "X-Cookie: "), ("Origin: http://", "Origin: http://evil."), ("Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site")] {
+    for (from, to) in [
+        ("Cookie: ", "X-Cookie: "),
+        ("Origin: http://", "Origin: http://evil."),
+        ("Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"),
+    ] {
         let refused = page.raw(&head.replace(from, to));
         assert!([401, 403].contains(&refused.status), "{refused:#?}");
     }
@@ -163,7 +174,10 @@ fn without_a_speech_model_a_recording_is_kept_and_its_message_answered() {
     let voice = Part { field: "voice", file: Some("voice"), bytes: b"OggS no sound" };
     page.upload("/chat", &[text("text", "remember that tea is at five"), text("seconds", "3"), voice]).see_other();
     eventually("it says why", || page.get("/chat").ok().contains("Your voice notes are saved"));
-    eventually("it is read without its words", || page.get("/chat").ok().contains("I couldn&#39;t hear it.") || page.get("/chat").ok().contains("I couldn't hear it."));
+    eventually("it is read without its words", || {
+        page.get("/chat").ok().contains("I couldn&#39;t hear it.")
+            || page.get("/chat").ok().contains("I couldn't hear it.")
+    });
     assert!(page.get("/chat").ok().contains("voice note, 3 s: not transcribed"), "{}", page.get("/chat").ok());
     assert!(env.attachments()[0].path.clone().unwrap().starts_with("voice/page-"));
     env.wait_for_end_of_wake();

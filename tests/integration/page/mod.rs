@@ -11,7 +11,6 @@ mod lived;
 mod memory;
 mod questions;
 mod settings;
-mod shots_tmp;
 mod today;
 mod wakes;
 

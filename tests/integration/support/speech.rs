@@ -40,7 +40,9 @@ pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
 pub(crate) fn model() -> Option<PathBuf> {
     let model = path_in("REVEILLE_TEST_MODEL").filter(|model| model.is_file());
     if model.is_none() || !reveille_media::speech::IS_BUILT {
-        eprintln!("NOT RUN: listening: REVEILLE_TEST_MODEL names no model (scripts/fetch-model tiny.en), or this build has no speech");
+        eprintln!(
+            "NOT RUN: listening: REVEILLE_TEST_MODEL names no model (scripts/fetch-model tiny.en), or this build has no speech"
+        );
         return None;
     }
     model

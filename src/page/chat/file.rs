@@ -25,7 +25,7 @@ use reveille_store::Attachment;
 
 use super::super::{
     error::PageError,
-    live::Events,
+    live::PieceBody,
     site::{PageContext, PageSite},
 };
 
@@ -63,7 +63,7 @@ async fn serve_file(
     tokio::task::spawn_blocking(move || send_pieces(file, head, &sender));
     let shown = HeaderValue::from_str(&shown).map_err(|_| PageError::Broken)?;
     let about = [(CONTENT_TYPE, HeaderValue::from_static(kind)), (CONTENT_DISPOSITION, shown)];
-    Ok((about, Body::new(Events(pieces))).into_response())
+    Ok((about, Body::new(PieceBody(pieces))).into_response())
 }
 
 /// Opens a file of the terminals' chat.

@@ -21,6 +21,9 @@ use super::{
     file::file_address,
 };
 
+/// The height of a picture above which it is shown smaller: 14 lines, as in the style sheet.
+const FULL_PX: i64 = 224;
+
 /// Renders statements.
 pub(super) struct LineView<'a> {
     pub(super) desk: &'a PageContext<'a>,
@@ -110,7 +113,7 @@ fn render_file(file: &Attachment, described: Option<&str>) -> Markup {
     let bytes = file.file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).filter(|_| !is_described);
     html! {
         @match (&file.path, file.file.size) {
-            (Some(_), Some((width, height))) if is_picture(file) => li .picture {
+            (Some(_), Some((width, height))) if is_picture(file) => li .picture .tall[height > FULL_PX] {
                 a href=(file_address(file)) {
                     img src=(file_address(file)) alt=(name) width=(width) height=(height) loading="lazy";
                 }

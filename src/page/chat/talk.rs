@@ -30,7 +30,7 @@ pub(super) struct TalkPage {
 
 /// The data of the chat view.
 #[derive(Default)]
-pub(super) struct Talk {
+pub(super) struct NewestTalk {
     pub(super) page: TalkPage,
     pub(super) waiting: Vec<Incoming>,
     pub(super) unshown: BTreeSet<i64>,
@@ -46,16 +46,16 @@ pub(super) struct Talk {
 }
 
 /// A statement in the chat.
-pub(super) enum Line<'a> {
+pub(super) enum ChatLine<'a> {
     Said(&'a Exchange),
     Waiting(&'a Incoming),
 }
 
-impl Talk {
+impl NewestTalk {
     /// Returns the statements in order of time; the person's words come before the answer.
-    pub(super) fn list_lines(&self) -> Vec<Line<'_>> {
-        let said = self.page.said.iter().map(|said| ((said.at, said.from.is_none()), Line::Said(said)));
-        let waiting = self.waiting.iter().map(|message| ((message.received_at, false), Line::Waiting(message)));
+    pub(super) fn list_lines(&self) -> Vec<ChatLine<'_>> {
+        let said = self.page.said.iter().map(|said| ((said.at, said.from.is_none()), ChatLine::Said(said)));
+        let waiting = self.waiting.iter().map(|message| ((message.received_at, false), ChatLine::Waiting(message)));
         let mut lines: Vec<_> = said.chain(waiting).collect();
         lines.sort_by_key(|(key, _)| *key);
         lines.into_iter().map(|(_, line)| line).collect()
@@ -78,7 +78,7 @@ pub(super) fn read_talk(
     desk: &PageContext<'_>,
     session: &TerminalSession,
     since: Option<TalkMark>,
-) -> Result<Option<Talk>, PageError> {
+) -> Result<Option<NewestTalk>, PageError> {
     let Some(store) = desk.open_store()? else { return Ok(None) };
     let holder = wake_lock::read_holder(&desk.config.lock_path())
         .filter(|holder| holder.chat == Some(ChatRef::TERMINAL) && holder.identity().is_alive());
@@ -96,7 +96,7 @@ pub(super) fn read_talk(
         let mut page = read_page(&store, part, limit, &waiting)?;
         // Open questions are shown below, with buttons.
         page.said.retain(|said| said.from.is_some() || !open.contains(&said.row));
-        Ok(Some(Talk {
+        Ok(Some(NewestTalk {
             page,
             waiting,
             unshown: store.terminals().console_unshown(Some(session))?.into_iter().map(|(id, _)| id).collect(),

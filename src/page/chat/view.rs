@@ -23,7 +23,7 @@ use super::{
     PATH,
     line::LineView,
     say::SAY_AGAIN,
-    talk::{Line, Talk, TalkPage, format_mark, read_earlier, read_talk},
+    talk::{ChatLine, NewestTalk, TalkPage, format_mark, read_earlier, read_talk},
     upload::MAX_FILES,
 };
 use crate::bot::progress_line;
@@ -54,7 +54,7 @@ pub(super) fn render_page(
     let read = read_talk(desk, session, since);
     // The typed text is shown again even if the chat is unreadable.
     let is_unread = composer.why.is_some() && read.is_err();
-    let talk = if is_unread { Talk::default() } else { read?.unwrap_or_default() };
+    let talk = if is_unread { NewestTalk::default() } else { read?.unwrap_or_default() };
     let said = talk.page.said.iter().filter(|said| said.from.is_none()).map(|said| said.row);
     let shown = said.chain(talk.asking.iter().copied());
     let unseen: Vec<String> = shown.filter(|row| talk.unshown.contains(row)).map(|row| row.to_string()).collect();
@@ -86,7 +86,7 @@ pub(super) fn render_page(
 }
 
 /// Renders the work in hand, what may be undone, and what is asked.
-fn render_work(desk: &PageContext<'_>, talk: &Talk) -> Markup {
+fn render_work(desk: &PageContext<'_>, talk: &NewestTalk) -> Markup {
     html! {
         @if let Some(calls) = &talk.at_work { (render_progress(desk, calls)) }
         @if talk.at_work.is_some() && !talk.is_stopped { (render_order("/stop", "Stop")) }
@@ -143,7 +143,7 @@ fn render_older(earlier: Option<TalkMark>) -> Markup {
     }
 }
 
-fn render_talk(desk: &PageContext<'_>, talk: &Talk) -> Markup {
+fn render_talk(desk: &PageContext<'_>, talk: &NewestTalk) -> Markup {
     let view = LineView { desk, files: &talk.page.files };
     let is_at_work = talk.at_work.is_some();
     // What may be asked again: the last request, once it is answered.
@@ -156,16 +156,16 @@ fn render_talk(desk: &PageContext<'_>, talk: &Talk) -> Markup {
     html! {
         @for line in lines {
             @let is_old = talk.page.fresh.is_some_and(|fresh| match line {
-                Line::Said(said) => fresh.is_after(said),
-                Line::Waiting(message) => message.id <= fresh.incoming_id,
+                ChatLine::Said(said) => fresh.is_after(said),
+                ChatLine::Waiting(message) => message.id <= fresh.incoming_id,
             });
             @if std::mem::replace(&mut was_old, is_old) && !is_old { (render_fresh_start()) }
             @match line {
-                Line::Said(said) => (view.render_exchange(said, &match again {
+                ChatLine::Said(said) => (view.render_exchange(said, &match again {
                     Some((answer, asked)) if said.from.is_none() && said.row == answer => render_again(asked, answer),
                     _ => Markup::default(),
                 })),
-                Line::Waiting(message) => (view.render_waiting(message, is_at_work)),
+                ChatLine::Waiting(message) => (view.render_waiting(message, is_at_work)),
             }
         }
         @if was_old { (render_fresh_start()) }

@@ -45,7 +45,7 @@ use super::{
     show::{KEPT, describe_next_step, exit_code, explain_failure, render_for_terminal},
     wake::{run_wake, why_it_waits, with_signals},
 };
-use crate::bot::{DueWatch, MAX_SAID_BYTES, StoredStatement};
+use crate::bot::{DueWatch, MAX_SAID_BYTES, StoredStatement, media};
 
 /// The reason passed to the chat's wakes.
 const TRIGGER: &str = "chat";
@@ -317,7 +317,7 @@ impl<'a> Chat<'a> {
         match found.copy_to_workspace(&config.workspace_dir) {
             Ok((text, landed)) => {
                 for LandedFile { file, .. } in &landed {
-                    complain(&format!("  📎 {}", files::describe_file(file)));
+                    complain(&format!("  📎 {}", media::describe_landed_file(file)));
                 }
                 (text, landed)
             }

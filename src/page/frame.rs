@@ -14,10 +14,15 @@ use super::{nav, site::PageSite};
 
 /// Paths of the style sheet and the icon, which are served to unknown browsers too.
 pub(super) const STYLE_PATH: &str = "/style.css";
-const STYLE: &str = concat!(include_str!("style.css"), include_str!("views.css"), include_str!("settings.css"));
+const STYLE: &str = concat!(
+    include_str!("style.css"),
+    include_str!("views.css"),
+    include_str!("settings.css"),
+    include_str!("chat/chat.css")
+);
 pub(super) const ICON_PATH: &str = "/icon.svg";
 const ICON: &str = include_str!("icon.svg");
-const SCRIPT: &str = concat!(include_str!("script.js"), include_str!("settings.js"));
+const SCRIPT: &str = concat!(include_str!("script.js"), include_str!("settings.js"), include_str!("chat/chat.js"));
 
 /// The open view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

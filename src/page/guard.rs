@@ -22,6 +22,7 @@ use hyper::body::Body as _;
 use maud::html;
 
 use super::{
+    chat,
     entrance::SessionMark,
     error::{PageError, render_status},
     frame::{ICON_PATH, STYLE_PATH, outside_frame},
@@ -37,18 +38,23 @@ const MAX_BODY_BYTES: usize = 4 << 20;
 /// Longest time for receiving a form.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The content security policy: no foreign content, no inline code, no framing.
-const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' blob:; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The header in which a browser tells what kind of site a request comes from.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Headers of every answer.
-const HEADERS: [(HeaderName, HeaderValue); 7] = [
+const HEADERS: [(HeaderName, HeaderValue); 8] = [
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static(CSP)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     // With `no-referrer`, browsers would send `null` as the origin of our own forms.
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    // The microphone is for our own pages alone, and nothing else is for anybody.
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("microphone=(self), camera=(), geolocation=(), display-capture=(), usb=(), serial=()"),
+    ),
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
 ];
@@ -169,8 +175,11 @@ fn render_unknown(status: StatusCode) -> Response {
     (status, outside_frame("I don't know this browser yet", None, &how)).into_response()
 }
 
-/// Reads a request's whole body, up to the limit.
+/// Reads a request's whole body, up to the limit. An upload is left to its view, which writes it to the disk piece by piece.
 async fn read_body(request: Request) -> Result<Request, PageError> {
+    if chat::is_upload(&request) {
+        return Ok(request);
+    }
     let (head, body) = request.into_parts();
     let refused = || PageError::Refused("That was too long or didn't arrive in full. Nothing was changed.".to_owned());
     // A body that is declared as too long is refused at once.

@@ -58,7 +58,7 @@ async fn stream_changes(State(site): State<Arc<PageSite>>, Query(Listening { at 
     let seen = SeenState::read(&site).await;
     tokio::spawn(announce_changes(site, at == chat::PATH, seen, sender, place));
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"))];
-    (kind, Body::new(Events(receiver))).into_response()
+    (kind, Body::new(PieceBody(receiver))).into_response()
 }
 
 /// Announces changes while the page is open.
@@ -168,10 +168,10 @@ async fn read_shared_signature(site: &Arc<PageSite>, store: &mut Option<Store>) 
     Some(signature)
 }
 
-/// A response body that lasts as long as the events.
-struct Events(mpsc::Receiver<Bytes>);
+/// A response body that lasts as long as its pieces come.
+pub(super) struct PieceBody(pub(super) mpsc::Receiver<Bytes>);
 
-impl hyper::body::Body for Events {
+impl hyper::body::Body for PieceBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 

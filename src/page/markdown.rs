@@ -8,6 +8,8 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd}
 
 use reveille_memory::markdown::render_events;
 
+use super::code::split_code;
+
 /// Maximum bytes of a link's address; a longer one is shown as text.
 const MAX_URL_BYTES: usize = 2048;
 /// Beginnings of addresses that may become links.
@@ -24,7 +26,8 @@ pub(super) enum WrittenBy {
 
 /// Renders a text.
 pub(super) fn render_markdown(text: &str, by: WrittenBy) -> Markup {
-    let mut page = Html { by, out: String::new(), links: Vec::new(), columns: Vec::new(), column: 0, is_head: false };
+    let mut page =
+        Html { by, out: String::new(), links: Vec::new(), columns: Vec::new(), column: 0, is_head: false, code: None };
     render_events(text, |event| page.write_event(event));
     PreEscaped(page.out)
 }
@@ -37,6 +40,15 @@ struct Html {
     columns: Vec<Alignment>,
     column: usize,
     is_head: bool,
+    /// The open code block.
+    code: Option<OpenCode>,
+}
+
+/// A code block while it is read.
+struct OpenCode {
+    /// The words after its fence, which begin with the language.
+    fence: String,
+    text: String,
 }
 
 impl Html {
@@ -66,7 +78,14 @@ impl Html {
             Tag::HtmlBlock => "<pre>",
             Tag::Heading { level, .. } => return self.write_format(format_args!("<h{}>", lower_level(level))),
             Tag::BlockQuote(_) => "<blockquote>\n",
-            Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => "<pre><code>",
+            Tag::CodeBlock(kind) => {
+                let fence = match kind {
+                    CodeBlockKind::Fenced(fence) => fence.into_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some(OpenCode { fence, text: String::new() });
+                "<pre><code>"
+            }
             Tag::List(Some(1)) => "<ol>\n",
             Tag::List(Some(first)) => return self.write_format(format_args!("<ol start=\"{first}\">\n")),
             Tag::List(None) => "<ul>\n",
@@ -111,7 +130,10 @@ impl Html {
             TagEnd::HtmlBlock => "</pre>\n",
             TagEnd::Heading(level) => return self.write_format(format_args!("</h{}>\n", lower_level(level))),
             TagEnd::BlockQuote(_) => "</blockquote>\n",
-            TagEnd::CodeBlock => "</code></pre>\n",
+            TagEnd::CodeBlock => {
+                self.write_code();
+                "</code></pre>\n"
+            }
             TagEnd::List(true) => "</ol>\n",
             TagEnd::List(false) => "</ul>\n",
             TagEnd::Item => "</li>\n",
@@ -169,7 +191,22 @@ impl Html {
     }
 
     fn write_text(&mut self, text: &str) {
-        self.out.push_str(&escape_html(text));
+        match &mut self.code {
+            Some(code) => code.text.push_str(text),
+            None => self.out.push_str(&escape_html(text)),
+        }
+    }
+
+    /// Writes the code block that ends, in the colours of its language.
+    fn write_code(&mut self) {
+        let Some(code) = self.code.take() else { return };
+        for (role, piece) in split_code(&code.text, &code.fence) {
+            let piece = escape_html(piece);
+            match role.class() {
+                Some(class) => self.write_format(format_args!("<span class=\"{class}\">{piece}</span>")),
+                None => self.out.push_str(&piece),
+            }
+        }
     }
 
     fn write_format(&mut self, what: std::fmt::Arguments<'_>) {
@@ -218,7 +255,11 @@ mod tests {
         );
         assert_eq!(own("# One\n\n3. a\n4. b"), "<h3>One</h3>\n<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n");
         assert_eq!(own("- [x] done\n- [ ] open"), "<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>\n");
-        assert_eq!(own("```rust\na & b\n```"), "<pre><code>a &amp; b\n</code></pre>\n");
+        assert_eq!(own("```\na & b\n```"), "<pre><code>a &amp; b\n</code></pre>\n");
+        assert_eq!(
+            own("```rust\nlet a = \"<b>\";\n```"),
+            "<pre><code><span class=\"code-k\">let</span> a = <span class=\"code-s\">&quot;&lt;b&gt;&quot;</span>;\n</code></pre>\n"
+        );
         assert_eq!(own("a[^1]\r\n\r\n[^1]: b"), "<p>a[1]</p>\n<p>[1]</p>\n<p>b</p>\n");
         assert_eq!(
             own("|a|b|\n|-|-:|\n|1|2|"),
@@ -270,13 +311,13 @@ mod tests {
     proptest::proptest! {
         /// Any text produces only our own tags, with only the attributes that we write.
         #[test]
-        fn no_text_can_add_a_tag(text in "[a-z<>\"'&\\[\\]()!`*#|\\-\n :/=]{0,80}") {
+        fn no_text_can_add_a_tag(text in "(```(html|sh)\n)?[a-z<>\"'&\\[\\]()!`*#|\\-\n :/=]{0,80}") {
             for by in [WrittenBy::Own, WrittenBy::Others] {
                 let html = render_markdown(&text, by).into_string();
                 for tag in html.split('<').skip(1) {
                     let name = tag.split('>').next().unwrap().trim_start_matches('/');
                     let known = ["p", "pre", "code", "h3", "h4", "h5", "h6", "blockquote", "ol", "ul", "li", "table", "thead", "tbody", "tr", "td", "th", "div",
-                        "em", "strong", "del", "br", "hr", "div class=\"scroll\"", "th scope=\"col\"", "td class=\"right\"", "th scope=\"col\" class=\"right\"", "a"];
+                        "em", "strong", "del", "br", "hr", "div class=\"scroll\"", "th scope=\"col\"", "td class=\"right\"", "th scope=\"col\" class=\"right\"", "a", "span", "span class=\"code-k\"", "span class=\"code-s\"", "span class=\"code-c\""];
                     let is_link = by == WrittenBy::Own && name.starts_with("a rel=\"noreferrer\" href=\"") && name.ends_with('"');
                     proptest::prop_assert!(known.contains(&name) || is_link || name.starts_with("ol start=\""), "{:?} of {:?}", name, text);
                 }

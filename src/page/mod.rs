@@ -9,6 +9,7 @@
 mod changes;
 mod charts;
 mod chat;
+mod code;
 mod entrance;
 mod error;
 mod frame;
@@ -60,6 +61,7 @@ pub async fn serve(listeners: &[TcpListener], site: &Arc<PageSite>) -> Infallibl
         never = waker::run(site) => never,
         never = waker::start_due_wakes(site) => never,
         never = chat::close_when_abandoned(site) => never,
+        never = chat::hear_recordings(site) => never,
     }
 }
 

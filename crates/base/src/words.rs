@@ -15,6 +15,9 @@ use crate::{
 /// The number of named items in a list; the rest is counted.
 const MAX_NAMED: usize = 5;
 
+/// The first line of a message that repeats an earlier one, because the person wants another answer.
+pub const SENT_AGAIN: &str = "[sent again]";
+
 /// Capitalizes the first letter.
 pub fn capitalize(text: &str) -> String {
     let mut letters = text.chars();

@@ -34,6 +34,10 @@ pub fn build_named_path(name: &str, kind: &str, mime: Option<&str>) -> String {
 fn choose_extension(kind: &str, mime: Option<&str>) -> &'static str {
     let mime = mime.map(|mime| mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     match (kind, mime.as_deref()) {
+        // Browsers record what they can encode.
+        ("voice", Some("audio/mp4")) => "m4a",
+        ("voice", Some("audio/webm")) => "webm",
+        ("voice", Some("audio/wav")) => "wav",
         // Telegram's own formats are always the same.
         ("voice", _) => "ogg",
         ("video_note", _) => "mp4",
@@ -65,6 +69,7 @@ mod tests {
     #[test]
     fn a_file_is_stored_under_its_number_whatever_media_type_is_claimed() {
         assert_eq!(build_path(7, "voice", Some("audio/ogg")), "voice/7.ogg");
+        assert_eq!(build_path(7, "voice", Some("audio/mp4;codecs=opus")), "voice/7.m4a");
         assert_eq!(build_path(8, "audio", Some("audio/mpeg")), "voice/8.mp3");
         assert_eq!(build_path(9, "photo", None), "files/9.jpg");
         assert_eq!(build_path(10, "document", Some("Text/Plain; charset=utf-8")), "files/10.txt");

@@ -71,7 +71,7 @@ pub use intake::{
     orders::{Order, Ordered},
     poll::KEPT_BY_CHANNEL,
     reported::BotReport,
-    terminals::{Awaited, TerminalSession},
+    terminals::{Awaited, TalkMark, TalkPart, TerminalSession},
 };
 pub use jobs::{
     rows::{JobPlan, JobRow},

@@ -12,6 +12,9 @@ use reveille_base::file;
 /// Name ending of a partial file.
 pub(crate) const PART: &str = ".part";
 
+/// Name ending of a partial file that a browser sends, which a starting bot leaves alone.
+const UPLOAD: &str = ".upload";
+
 /// A partial file, removed on drop unless it was moved into place.
 #[derive(Debug)]
 pub(crate) struct Landing {
@@ -23,16 +26,28 @@ pub(crate) struct Landing {
 impl Landing {
     /// Creates the partial file for the destination `place`, with its directory if needed.
     pub(crate) fn begin(place: &Path) -> io::Result<Self> {
-        let folder = file::parent_directory(place);
-        if !folder.is_dir() {
-            file::create_private_dir(folder)?;
-            // The directory's own entry must survive a power cut too.
-            file::sync(file::parent_directory(folder))?;
-        }
+        make_folder(file::parent_directory(place))?;
         let part = file::add_ending(place, PART);
         file::remove_if_there(&part)?;
         let file = file::create_private(&part)?;
         Ok(Self { file, part, place: place.to_owned() })
+    }
+
+    /// Creates the partial file of an upload, whose destination its content decides.
+    pub(crate) fn begin_upload(folder: &Path, name: &str) -> io::Result<Self> {
+        file::create_private_dirs(file::parent_directory(folder))?;
+        make_folder(folder)?;
+        let place = folder.join(name);
+        let part = file::add_ending(&place, UPLOAD);
+        let file = file::create_private(&part)?;
+        Ok(Self { file, part, place })
+    }
+
+    /// Moves an upload, now whole, to its destination.
+    pub(crate) fn move_to(mut self, place: PathBuf) -> io::Result<()> {
+        make_folder(file::parent_directory(&place))?;
+        self.place = place;
+        self.move_into_place()
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -54,8 +69,27 @@ impl Drop for Landing {
     }
 }
 
+/// Creates a folder of files if needed.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    file::create_private_dir(folder)?;
+    // The directory's own entry must survive a power cut too.
+    file::sync(file::parent_directory(folder))
+}
+
 /// Removes the partial files in a folder and returns their number.
 pub(super) fn remove_partial_files(folder: &Path) -> io::Result<usize> {
+    remove_ending(folder, PART)
+}
+
+/// Removes the uploads that a killed page server left behind. Call it before the server accepts any.
+pub(crate) fn remove_uploads(folder: &Path) -> io::Result<usize> {
+    remove_ending(folder, UPLOAD)
+}
+
+fn remove_ending(folder: &Path, ending: &str) -> io::Result<usize> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         entries => entries?,
@@ -64,7 +98,7 @@ pub(super) fn remove_partial_files(folder: &Path) -> io::Result<usize> {
     for entry in entries {
         let entry = entry?;
         // fault: bot-begins-sweeps-whole
-        if entry.file_name().to_string_lossy().ends_with(PART) && entry.file_type()?.is_file() {
+        if entry.file_name().to_string_lossy().ends_with(ending) && entry.file_type()?.is_file() {
             file::remove_if_there(&entry.path())?;
             n += 1;
         }

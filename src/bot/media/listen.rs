@@ -195,7 +195,7 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
 }
 
 /// Starts `bot listen`, which works through the due recordings.
-fn start_listener(transcriber: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
+pub(crate) fn start_listener(transcriber: Option<&PathBuf>, settings: &[OsString]) -> Result<Leashed, ProcessError> {
     let spec = Spec::new(process::resolve_sibling_program("bot")).args(["listen"]).args(settings);
     let with = transcriber.map(|transcriber| spec.clone().args(["--with".as_ref(), transcriber.as_os_str()]));
     Leashed::start(&with.unwrap_or(spec))

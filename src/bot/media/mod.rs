@@ -19,7 +19,9 @@ use reveille_store::Store;
 
 pub use transcriber::{TranscribeFn, TranscriberError, build_program_transcriber, start_engine, transcribe_all};
 
-pub(crate) use landing::{Landing, PART};
+pub(crate) use landing::{Landing, PART, remove_uploads};
+pub(crate) use listen::start_listener;
+pub(crate) use words::describe_landed_file;
 
 use super::BotContext;
 

@@ -1,8 +1,8 @@
 //! Notices about files that couldn't be used: the event, what is kept, and what to do.
 
-use reveille_base::zone::Tz;
+use reveille_base::{disk, zone::Tz};
 use reveille_media::words::name;
-use reveille_store::{Attachment, NewOutgoing};
+use reveille_store::{Attachment, NewAttachment, NewOutgoing};
 
 /// The notice about a file that can't be fetched.
 pub(super) fn build_unfetched_notice(file: &Attachment, why: &str, tz: Tz) -> NewOutgoing {
@@ -46,6 +46,15 @@ pub(super) fn no_model(file: &Attachment, why: Option<&str>) -> NewOutgoing {
 fn describe_file(file: &Attachment, tz: Tz) -> String {
     let at = file.received_at.map(|at| format!(" from {}", at.with_timezone(&tz).format("%H:%M"))).unwrap_or_default();
     format!("your {}{at}", name(&file.file.kind))
+}
+
+/// Describes a file from this machine in a few words.
+pub(crate) fn describe_landed_file(file: &NewAttachment) -> String {
+    let name = file.name.as_deref().unwrap_or("without a name");
+    let mime = file.mime.as_deref().map(|mime| format!(", {mime}")).unwrap_or_default();
+    let bytes =
+        file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(|bytes| format!(", {}", disk::format_size(bytes)));
+    format!("\"{name}\"{mime}{}", bytes.unwrap_or_default())
 }
 
 fn build_notice(file: &Attachment, text: String) -> NewOutgoing {

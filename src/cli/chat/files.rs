@@ -23,7 +23,7 @@ use reveille_media::{
 };
 use reveille_store::{LandedFile, NewAttachment};
 
-use crate::bot::media::Landing;
+use crate::bot::media::{Landing, describe_landed_file};
 
 /// Maximum files of one message.
 const MAX_FILES: usize = 10;
@@ -106,21 +106,12 @@ impl NamedFiles {
             let mut landing = Landing::begin(&workspace.join(&path))?;
             landing.write(&bytes)?;
             landing.move_into_place()?;
-            lines.push(format!("[file {}]", describe_file(&file)));
+            lines.push(format!("[file {}]", describe_landed_file(&file)));
             landed.push(LandedFile { file, path });
         }
         lines.push(text);
         Ok((lines.join("\n"), landed))
     }
-}
-
-/// Describes a file in a few words.
-pub(super) fn describe_file(file: &NewAttachment) -> String {
-    let name = file.name.as_deref().unwrap_or("without a name");
-    let mime = file.mime.as_deref().map(|mime| format!(", {mime}")).unwrap_or_default();
-    let bytes =
-        file.bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(|bytes| format!(", {}", disk::format_size(bytes)));
-    format!("\"{name}\"{mime}{}", bytes.unwrap_or_default())
 }
 
 /// A word of a message.

@@ -133,6 +133,10 @@ fn every_answer_forbids_what_a_page_of_ours_never_needs() {
             ("x-content-type-options", "nosniff"),
             ("referrer-policy", "same-origin"),
             ("cache-control", "no-store"),
+            (
+                "permissions-policy",
+                "microphone=(self), camera=(), geolocation=(), display-capture=(), usb=(), serial=()",
+            ),
             ("cross-origin-opener-policy", "same-origin"),
             ("cross-origin-resource-policy", "same-origin"),
         ] {

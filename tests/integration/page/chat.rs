@@ -194,6 +194,35 @@ fn what_could_not_be_stored_stays_in_the_field() {
     assert!(shows(&page, "buy &lt;tea&gt;").contains("buy &lt;tea&gt;"));
 }
 
+#[test]
+fn what_is_sent_again_is_a_new_message_once_and_says_so() {
+    let env = TestEnv::new();
+    let page = ServedPage::open(&env);
+    say(&page, "remember that tea is at five", "k1");
+    shows(&page, "Remembered: tea is at five");
+    ended(&env);
+    let html = page.get("/chat").ok();
+    let message = html.split_once("name=\"message\" value=\"").unwrap().1.split('"').next().unwrap();
+    let key = html.split_once("value=\"again-").unwrap().1.split('"').next().unwrap();
+    let fields = [("key", format!("again-{key}")), ("message", message.to_owned())];
+    let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    for _ in 0..2 {
+        assert_eq!(page.post("/chat/again", &fields).see_other(), "/chat");
+    }
+    assert_eq!(env.count_received(), 2);
+    let html = shows(&page, "sent again");
+    assert_eq!(html.matches("<p class=\"words\">remember that tea is at five</p>").count(), 2, "{html}");
+    ended(&env);
+    eventually("it is understood", || page.get("/chat").ok().matches("class=\"me\"").count() == 2);
+    assert!(!page.get("/chat").ok().contains("without an AI model"));
+    for missing in ["999", "x"] {
+        let refused = page.post("/chat/again", &[("message", missing)]);
+        assert!(refused.status >= 400 && refused.body.contains("<h1>"), "{refused:#?}");
+    }
+    page.end();
+    env.check_sound();
+}
+
 /// A page that listens.
 fn listen(page: &ServedPage<'_>) -> TcpStream {
     let mut stream = page.connect();

@@ -5,6 +5,8 @@ mod axe;
 mod browser;
 mod charts;
 mod chat;
+mod chat_browser;
+mod chat_files;
 mod health;
 mod in_place;
 mod lived;
@@ -35,6 +37,16 @@ pub(crate) struct ServedPage<'a> {
     pub(crate) host: String,
     /// The cookie's line.
     pub(crate) cookie: String,
+}
+
+/// The boundary between the parts of a form with files.
+pub(crate) const BOUNDARY: &str = "----a-boundary-of-tests";
+
+/// A part of a form with files.
+pub(crate) struct Part<'a> {
+    pub(crate) field: &'a str,
+    pub(crate) file: Option<&'a str>,
+    pub(crate) bytes: &'a [u8],
 }
 
 /// What was answered.
@@ -144,11 +156,40 @@ impl<'a> ServedPage<'a> {
         self.raw(&format!("{request}\r\n{body}"))
     }
 
+    /// Sends a form with files as the known browser does. A part with a file's name is a file.
+    pub(crate) fn upload(&self, path: &str, parts: &[Part<'_>]) -> Answered {
+        let mut body = Vec::new();
+        for Part { field, file, bytes } in parts {
+            let name = file.map(|name| format!("; filename=\"{name}\"\r\nContent-Type: application/octet-stream"));
+            let head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{field}\"");
+            body.extend_from_slice(format!("{head}{}\r\n\r\n", name.unwrap_or_default()).as_bytes());
+            body.extend_from_slice(bytes);
+            body.extend_from_slice(b"\r\n");
+        }
+        body.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
+        let mut request = self.upload_head(path, body.len()).into_bytes();
+        request.append(&mut body);
+        self.raw_bytes(&request)
+    }
+
+    /// The head of such a form of this length.
+    pub(crate) fn upload_head(&self, path: &str, length: usize) -> String {
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: {0}\r\nCookie: {1}\r\nOrigin: http://{0}\r\nSec-Fetch-Site: same-origin\r\n\
+             Content-Type: multipart/form-data; boundary={BOUNDARY}\r\nContent-Length: {length}\r\n\r\n",
+            self.host, self.cookie
+        )
+    }
+
     /// Sends bytes as they are, and reads to the end.
     pub(crate) fn raw(&self, request: &str) -> Answered {
+        self.raw_bytes(request.as_bytes())
+    }
+
+    fn raw_bytes(&self, request: &[u8]) -> Answered {
         let mut stream = self.connect();
         // What is refused early may be answered before all was sent.
-        stream.write_all(request.as_bytes()).ok();
+        stream.write_all(request).ok();
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).ok();
         let text = String::from_utf8_lossy(&bytes).into_owned();

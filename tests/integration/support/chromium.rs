@@ -33,6 +33,11 @@ impl Chromium {
     /// Starts the browser. Without one, prints which test isn't run and returns `None`. The program that `REVEILLE_TEST_CHROMIUM` names
     /// must exist.
     pub(crate) fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// Starts it with further arguments.
+    pub(crate) fn start_with(arguments: &[String]) -> Option<Self> {
         let promised = variable("REVEILLE_TEST_CHROMIUM").filter(|program| !program.is_empty());
         let program = promised.clone().unwrap_or_else(|| "/usr/bin/chromium".to_owned());
         if !Path::new(&program).exists() {
@@ -58,6 +63,7 @@ impl Chromium {
             "--hide-scrollbars",
             "--force-color-profile=srgb",
         ]);
+        command.args(arguments);
         command.arg(format!("--user-data-dir={}", profile.path().display())).arg("about:blank");
         command.env("HOME", profile.path());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -36,6 +36,18 @@ pub(crate) fn found(recording: &str) -> Option<(PathBuf, PathBuf)> {
     Some((model, sample))
 }
 
+/// Finds the model. Without one, prints that the test isn't run.
+pub(crate) fn model() -> Option<PathBuf> {
+    let model = path_in("REVEILLE_TEST_MODEL").filter(|model| model.is_file());
+    if model.is_none() || !reveille_media::speech::IS_BUILT {
+        eprintln!(
+            "NOT RUN: listening: REVEILLE_TEST_MODEL names no model (scripts/fetch-model tiny.en), or this build has no speech"
+        );
+        return None;
+    }
+    model
+}
+
 /// Finds a model for several languages. Without one, prints that the test isn't run.
 pub(crate) fn multilingual() -> Option<PathBuf> {
     let model = path_in("REVEILLE_TEST_MULTILINGUAL_MODEL").filter(|model| model.is_file());

@@ -2,6 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
+use reveille_base::words::SENT_AGAIN;
+
 use crate::conversation::SpokenMessage;
 
 /// A message shown in a conversation.
@@ -98,10 +100,15 @@ fn parse_message_block(block: &str) -> Vec<ShownMessage> {
                 is_reply: quote.is_some() && own_quote.is_none(),
                 replies_to: own_quote,
                 is_correction: attribute("kind").as_deref() == Some("correction"),
-                text: unescape(body_after_quote),
+                text: unescape(without_mark(body_after_quote)),
             })
         })
         .collect()
+}
+
+/// Takes the mark of a repeated message off, which is none of its words.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix(SENT_AGAIN).map_or(text, str::trim_start)
 }
 
 fn unescape(text: &str) -> String {

@@ -55,6 +55,39 @@ impl TerminalSession {
     }
 }
 
+/// A place in the conversation at the terminals: the first rows after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TalkMark {
+    /// The first later message of a person.
+    pub incoming_id: i64,
+    /// The first later text of ours.
+    pub outgoing_id: i64,
+}
+
+impl TalkMark {
+    /// The place after everything.
+    pub const END: Self = Self { incoming_id: i64::MAX, outgoing_id: i64::MAX };
+
+    /// Moves the place before an exchange.
+    #[must_use]
+    pub fn before(mut self, exchange: &Exchange) -> Self {
+        let id = if exchange.from.is_some() { &mut self.incoming_id } else { &mut self.outgoing_id };
+        *id = exchange.row.min(*id);
+        self
+    }
+}
+
+/// A part of the conversation at the terminals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TalkPart {
+    /// All of it.
+    Whole,
+    /// What was said before a place.
+    Before(TalkMark),
+    /// What was said from a place on.
+    From(TalkMark),
+}
+
 /// The state of a message a terminal waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Awaited {
@@ -123,14 +156,16 @@ impl<S: ReadStore> Terminals<S> {
         Ok(rows.collect::<sql::QueryResult<_>>()?)
     }
 
-    /// The conversation at the terminals, both ways, oldest first. Leaves out a cycle's texts before its commit.
-    pub fn list_terminal_exchanges(&self, limit: usize) -> Result<Vec<Exchange>> {
-        self.0.store().inbox().exchanges_where(
-            ChatRef::TERMINAL,
-            "TRUE",
-            &format!("(o.sent_at IS NOT NULL OR {DELIVERABLE})"),
-            limit,
-        )
+    /// The newest exchanges of a part of the conversation at the terminals, both ways, oldest first. Leaves out a cycle's texts before its
+    /// commit.
+    pub fn list_terminal_exchanges(&self, part: TalkPart, limit: usize) -> Result<Vec<Exchange>> {
+        let (asked, told) = match part {
+            TalkPart::Whole => ("TRUE".to_owned(), "TRUE".to_owned()),
+            TalkPart::Before(mark) => (format!("m.id < {}", mark.incoming_id), format!("o.id < {}", mark.outgoing_id)),
+            TalkPart::From(mark) => (format!("m.id >= {}", mark.incoming_id), format!("o.id >= {}", mark.outgoing_id)),
+        };
+        let told = format!("{told} AND (o.sent_at IS NOT NULL OR {DELIVERABLE})");
+        self.0.store().inbox().exchanges_where(ChatRef::TERMINAL, &asked, &told, limit)
     }
 
     /// Returns whether [`crate::Terminals::send_to_owner`] would find something.

@@ -178,7 +178,7 @@ impl ServerTalk {
                 }
             }
             ServerMessage::Notification { method } => {
-                self.has_changed_tools |= method == "notifications/tools/list_changed"
+                self.has_changed_tools |= method == "notifications/tools/list_changed";
             }
             ServerMessage::Empty { id } => {
                 if matches!(self.classify_id(Some(&id)), IdMatch::Right) && heard.answer.is_none() {

@@ -17,6 +17,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use chrono::NaiveDate;
 use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -112,6 +113,8 @@ struct SeenState {
     paths: [PathBuf; 6],
     files: Vec<Option<FileSignature>>,
     shared: Option<String>,
+    /// The person's date: a page that is left open says "today" and "tomorrow".
+    day: NaiveDate,
     /// The open connection to a shared database.
     store: Option<Store>,
 }
@@ -124,17 +127,23 @@ impl SeenState {
         let paths = list_watched_files(site.config());
         let (files, mut store) = (read_signatures(&paths), None);
         let shared = read_shared_signature(site, &mut store).await;
-        Self { paths, files, shared, store }
+        Self { paths, files, shared, day: read_local_date(site.config()), store }
     }
 
     /// Checks again. Returns true if something has changed since the last check.
     async fn has_changed(&mut self, site: &Arc<PageSite>) -> bool {
         let files = read_signatures(&self.paths);
         let shared = read_shared_signature(site, &mut self.store).await;
-        let is_same = (&files, &shared) == (&self.files, &self.shared);
-        (self.files, self.shared) = (files, shared);
+        let day = read_local_date(site.config());
+        let is_same = (&files, &shared, day) == (&self.files, &self.shared, self.day);
+        (self.files, self.shared, self.day) = (files, shared, day);
         !is_same
     }
+}
+
+/// Reads the person's date.
+fn read_local_date(config: &Config) -> NaiveDate {
+    config.clock().now().with_timezone(&config.timezone).date_naive()
 }
 
 /// Lists the files that change with any event: the database with its log, the memory's history, the policy and the settings.
@@ -180,5 +189,28 @@ impl hyper::body::Body for PieceBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         self.0.poll_recv(context).map(|event| event.map(|event| Ok(Frame::data(event))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Days;
+
+    use reveille_base::redact::Redactor;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_page_left_open_is_renewed_when_the_day_changes() {
+        let work = tempfile::tempdir().unwrap();
+        let env = [("WORKSPACE_DIR", work.path().to_str().unwrap()), ("REVEILLE_NOW", "2026-12-01T08:00:00Z")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let config = Config::from_sources(&env, None, Some("UTC")).unwrap();
+        let site = Arc::new(PageSite::new(config, |_| Redactor::new([]), 1).unwrap());
+        let mut seen = SeenState::read(&site).await;
+        assert!(!seen.has_changed(&site).await);
+        seen.day = seen.day - Days::new(1);
+        assert!(seen.has_changed(&site).await);
+        assert!(!seen.has_changed(&site).await);
     }
 }

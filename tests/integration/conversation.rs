@@ -332,7 +332,8 @@ fn a_correction_is_no_second_command() {
 /// A long answer is one message and one sound, whatever becomes of the first try.
 #[test]
 fn an_answer_of_many_messages_comes_as_one_file_with_its_beginning() {
-    let (telegram, claude, env) = with_claude();
+    let (telegram, claude, mut env) = with_claude();
+    env.set("TELEGRAM_RICH", "never");
     let long = format!("**All of it**, as on https://e.org:\n\n{}", "- another line of it\n".repeat(3_000).trim_end());
     env.receive(CHAT, "tell me all");
     claude.expect(Reply::text(&long));

@@ -197,7 +197,7 @@ fn what_crosses_a_network_is_encrypted_and_the_server_shows_who_it_is() {
     assert!(told.stdout.contains("ats purr"), "{told:#?}");
     // Whoever else answers for that name, or under another.
     for (host, authority, why) in
-        [("localhost", "&sslmode=require", "no known authority"), ("127.0.0.1", &*trusted, "another name")]
+        [("localhost", "&sslmode=require", "no known authority"), ("127.0.0.1", &*trusted, "another host name")]
     {
         env.set("DATABASE_URL", &address(host, authority));
         is_refused(&env, why);

@@ -267,15 +267,15 @@ fn without_a_script_everything_is_there_after_a_reload() {
     browser.types("remember that tea is at five");
     browser.press("Tab", 9, 0);
     browser.press("Enter", 13, 0);
-    browser.until("document.body.innerText.includes('tea is at five') && !document.querySelector('#text').value");
+    browser.until("document.body?.innerText.includes('tea is at five') && !document.querySelector('#text').value");
     assert_eq!(browser.eval("location.pathname"), "/chat");
     eventually("it is answered", || {
         browser.go(&at(&page, "/chat"));
-        browser.eval("document.body.innerText.includes('Remembered: tea is at five')") == true
+        browser.eval("document.body?.innerText.includes('Remembered: tea is at five')") == true
     });
     // A reload posts nothing again.
     browser.call("Page.reload", &json!({}));
-    browser.until("document.body.innerText.includes('Remembered: tea is at five')");
+    browser.until("document.body?.innerText.includes('Remembered: tea is at five')");
     assert_eq!(env.count_received(), 1);
 }
 
@@ -346,7 +346,7 @@ fn a_foreign_page_in_the_same_browser_reads_sends_and_frames_nothing() {
     // A click on a foreign page's link shows a page that helps, and from there the person goes on.
     browser.go(&format!("http://evil.localhost:{port}/"));
     browser.eval(&format!("location.href = {}", json!(at(&page, "/chat"))));
-    browser.until("document.body.innerText.includes('Run wake page')");
+    browser.until("document.body?.innerText.includes('Run wake page')");
     browser.eval("document.querySelector('a').click()");
     browser.until("document.querySelector('nav')");
     let stolen = browser.eval("document.cookie");
@@ -356,7 +356,7 @@ fn a_foreign_page_in_the_same_browser_reads_sends_and_frames_nothing() {
     browser.go(&address);
     browser.call("Network.clearBrowserCookies", &json!({}));
     browser.go(&address);
-    browser.until("document.body.innerText.includes('This link no longer works')");
+    browser.until("document.body?.innerText.includes('This link no longer works')");
     assert!(!page.end().contains("enter"));
 }
 

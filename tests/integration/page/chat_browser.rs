@@ -161,7 +161,7 @@ fn a_working_wake_is_stopped_by_its_button_and_goes_on_by_another() {
             browser.eval(&format!(
                 "[...document.querySelectorAll('#live-work button')].find((button) => button.innerText === '{name}')?.click()"
             ));
-            browser.eval(&format!("document.body.innerText.includes('{then}')")) == true
+            browser.eval(&format!("document.body?.innerText.includes('{then}')")) == true
         });
     };
     press(&mut browser, "Stop", "Stopped. New messages will wait.");
@@ -284,7 +284,7 @@ fn what_was_said_before_comes_while_scrolling_and_is_found() {
     browser.eval("document.querySelector('.found li:last-child a').click()");
     browser.until("document.querySelector(':target .words')?.innerText === 'remember that the GRÜNE tea is at five'");
     browser.view(&pictures().join("chat-place.png"));
-    assert_eq!(browser.eval("document.body.innerText.includes('nothing-070')"), true);
+    assert_eq!(browser.eval("document.body?.innerText.includes('nothing-070')"), true);
     let none = page.get("/chat?find=coffee").ok();
     assert!(none.contains("Nothing in this chat has this word."), "{none}");
     assert_eq!(browser.problems(), [""; 0]);

@@ -91,7 +91,7 @@ fn without_a_script_a_task_is_added_changed_and_finished() {
     browser.press("Enter", 13, 0);
     browser.until("document.querySelector('.tasks time').innerText === '12 December'");
     browser.eval("document.querySelector('[aria-label=\"Done: Renew passport\"]').click()");
-    browser.until("document.body.innerText.includes('Nothing in hand')");
+    browser.until("document.body?.innerText.includes('Nothing in hand')");
     assert!(!env.memory(ACTIVE).contains("passport"));
 }
 

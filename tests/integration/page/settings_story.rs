@@ -116,12 +116,12 @@ fn a_person_sets_it_up_raises_its_autonomy_by_a_code_and_pairs_a_telephone() {
     look(&mut browser, "code", &mut wrong);
     browser.types("1111 1111");
     browser.press("Enter", 13, 0);
-    browser.until("document.body.innerText.includes('4 more times')");
+    browser.until("document.body?.innerText.includes('4 more times')");
     look(&mut browser, "code-wrong", &mut wrong);
     browser.until("document.activeElement.id === 'code'");
     browser.types(&page.code());
     browser.press("Enter", 13, 0);
-    browser.until("document.body.innerText.includes('Saved.')");
+    browser.until("document.body?.innerText.includes('Saved.')");
     assert!(file(&env).contains("AUTONOMY=2"), "{}", file(&env));
     fill(&mut browser, "#path", "~/notes");
     click(&mut browser, "Add the folder");
@@ -136,7 +136,7 @@ fn a_person_sets_it_up_raises_its_autonomy_by_a_code_and_pairs_a_telephone() {
     look(&mut browser, "telegram", &mut wrong);
     fill(&mut browser, "#TELEGRAM_BOT_TOKEN", TOKEN);
     click(&mut browser, "Check and save");
-    browser.until("document.body.innerText.includes('@reveille_bot')");
+    browser.until("document.body?.innerText.includes('@reveille_bot')");
     assert!(!browser.eval("document.documentElement.outerHTML").as_str().unwrap().contains(TOKEN));
     click(&mut browser, "Pair your telephone");
     browser.until("document.querySelector('svg.qr')");
@@ -154,10 +154,10 @@ fn a_person_sets_it_up_raises_its_autonomy_by_a_code_and_pairs_a_telephone() {
     // A server's tools are seen before they are accepted.
     browser.go(&at(&page, "/settings/servers"));
     click(&mut browser, "Ask what it offers");
-    browser.until("document.body.innerText.includes('Lists the events of a day.')");
+    browser.until("document.body?.innerText.includes('Lists the events of a day.')");
     look(&mut browser, "servers-asked", &mut wrong);
     click(&mut browser, "Accept these tools");
-    browser.until("document.body.innerText.includes('Accepted.')");
+    browser.until("document.body?.innerText.includes('Accepted.')");
 
     for (name, path) in [
         ("assistant", "/settings/assistant"),

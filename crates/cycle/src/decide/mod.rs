@@ -13,6 +13,7 @@ pub(crate) mod merge;
 #[cfg(test)]
 mod offline_tests;
 pub mod orient;
+pub(crate) mod own_work;
 pub(crate) mod recording;
 pub(crate) mod similar;
 pub mod situation;

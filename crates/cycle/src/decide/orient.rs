@@ -2,7 +2,6 @@
 
 mod backlog;
 mod messages;
-mod own_work;
 mod tasks;
 
 use reveille_base::{clock::is_over, types::ChatRef};
@@ -14,9 +13,9 @@ pub use self::{
         Standing, budget_key, find_still_due, is_answerable, is_any_due, last_channel_id, list_new_messages,
         list_standings,
     },
-    own_work::{is_begun_by_rule, is_own_work, is_reflection},
     tasks::{decay_key, due_key, task_key},
 };
+pub use super::own_work::{is_begun_by_rule, is_own_work, is_reflection};
 use crate::{
     background::{
         initiative,

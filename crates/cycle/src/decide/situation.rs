@@ -16,7 +16,7 @@ use reveille_config::QuietHours;
 use reveille_memory::{decay::Stage, reflect::REFLECTION, tasks::Task};
 use reveille_store::{Cap, CycleRow, Incoming, OpenNudge, Proposal, Reminder, Undo};
 
-use crate::{background::initiative::decide::DueInitiative, decide::lineup::ModelState};
+use crate::{background::initiative::slot::DueInitiative, decide::lineup::ModelState};
 
 /// The observations and settings behind all decisions.
 pub struct Situation {

@@ -419,19 +419,11 @@ fn claim_next_part(tx: &Transaction<'_>, pick: Pick<'_>, me: &Identity, now: Dat
                 let whole =
                     row.get::<_, Option<String>>(10)?.map(|text| TextFile { name: planned::WHOLE.to_owned(), text });
                 let kind: String = row.get(9)?;
-                let (question, file) = if kind == OutgoingKind::Approval.as_str() {
-                    let asked = questions::find_question(tx, row.get(0)?, part)?;
-                    asked.map_or((None, whole), |(question, file)| (Some(question), file))
-                } else if kind == OutgoingKind::Reminder.as_str() {
-                    (questions::find_reminder_question(tx, row.get(0)?, part)?, whole)
-                } else if kind == OutgoingKind::Command.as_str() {
-                    (questions::find_rule_question(tx, row.get(0)?, part)?, whole)
-                } else if kind == OutgoingKind::Tell.as_str() {
-                    (questions::find_nudge_question(tx, row.get(0)?, part)?, whole)
-                } else if kind == OutgoingKind::Notice.as_str() {
-                    (rich::find_sample_question(tx, row.get(0)?)?, whole)
-                } else {
-                    (None, whole)
+                let (question, file) = match questions::find_part_question(tx, &kind, row.get(0)?, part)? {
+                    // A question that fits into its message needs no file.
+                    Some((question @ Question::Approval { .. }, file)) => (Some(question), file),
+                    Some((question, _)) => (Some(question), whole),
+                    None => (None, whole),
                 };
                 Ok(Claimed {
                     outgoing_id: row.get(0)?,

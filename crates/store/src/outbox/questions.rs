@@ -6,7 +6,8 @@ use reveille_base::{
 };
 
 use crate::{
-    NewNudge, Result,
+    NewNudge, OutgoingKind, Result,
+    outbox::rich,
     sql::{self, OptionalExtension as _, Transaction},
 };
 
@@ -19,6 +20,31 @@ pub fn is_long(action: &str, named: &BoundFiles, reasons: &[String]) -> bool {
     let chars = |text: &str| approval_text::escape_hidden(text).chars().count();
     let of_files = approval_text::render_files(named).chars().count();
     chars(action) + of_files + reasons.iter().map(|reason| chars(reason)).sum::<usize>() > SHOWN_CHARS_MAX
+}
+
+/// The question to show with a part of a message of this kind, with its file if it is long.
+pub(crate) fn find_part_question(
+    tx: &Transaction<'_>,
+    kind: &str,
+    outgoing_id: i64,
+    part: i64,
+) -> sql::QueryResult<Option<(Question, Option<TextFile>)>> {
+    let kinds = [
+        OutgoingKind::Approval,
+        OutgoingKind::Reminder,
+        OutgoingKind::Command,
+        OutgoingKind::Tell,
+        OutgoingKind::Notice,
+    ];
+    let question = match kinds.into_iter().find(|known| known.as_str() == kind) {
+        Some(OutgoingKind::Approval) => return find_question(tx, outgoing_id, part),
+        Some(OutgoingKind::Reminder) => find_reminder_question(tx, outgoing_id, part)?,
+        Some(OutgoingKind::Command) => find_rule_question(tx, outgoing_id, part)?,
+        Some(OutgoingKind::Tell) => find_nudge_question(tx, outgoing_id, part)?,
+        Some(OutgoingKind::Notice) => rich::find_sample_question(tx, outgoing_id)?,
+        Some(OutgoingKind::Reply) | None => None,
+    };
+    Ok(question.map(|question| (question, None)))
 }
 
 /// The question to show with a part of a message, with its file if it is long. Only the last part of an open question shows it.

@@ -15,7 +15,7 @@ use reveille_store::{Store, StoreError};
 use reveille_tools::{Documents, known_projects};
 
 use crate::{
-    background::initiative::decide::{DueInitiative, find_due_slot},
+    background::initiative::slot::{DueInitiative, find_due_slot},
     decide::situation::DueWork,
 };
 

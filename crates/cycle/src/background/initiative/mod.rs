@@ -3,4 +3,5 @@
 pub(crate) mod decide;
 pub(crate) mod look;
 pub(crate) mod run;
+pub(crate) mod slot;
 pub(crate) mod words;

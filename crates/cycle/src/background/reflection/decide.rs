@@ -6,7 +6,7 @@ use reveille_store::REFLECTED;
 
 use crate::decide::{
     lineup::ModelState,
-    orient::is_reflection,
+    own_work::is_reflection,
     situation::{Reason, Situation},
 };
 

@@ -219,7 +219,7 @@ fn queued_messages_can_be_listed_retried_and_dropped() {
 fn a_long_code_block_arrives_in_complete_parts() {
     let (telegram, claude) = (FakeTelegram::start(), FakeClaude::start());
     let mut env = TestEnv::with_telegram(&telegram);
-    env.think_with(&claude);
+    env.set("TELEGRAM_RICH", "never").think_with(&claude);
     let lines: Vec<String> = (0..300).map(|n| format!("let x{n} = a < {n} && b > {n};")).collect();
     claude.expect(Reply::text(&format!("Here it is:\n\n```rust\n{}\n```\n\nThat is **all**.", lines.join("\n"))));
     env.receive(CHAT, "show me the code");

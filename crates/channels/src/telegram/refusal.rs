@@ -133,6 +133,8 @@ pub(super) fn sort_rich_refusal(error: &TelegramError) -> Option<RichMisfit> {
     match (code, sort_refusal(code, description)) {
         (404, _) => message(RichRefusal::MethodMissing),
         (_, MessageRefusal::Wait(_) | MessageRefusal::ChatGone) => None,
+        // "Unsupported start tag" is about this text alone.
+        (_, MessageRefusal::Misfit(Misfit::Formatting | Misfit::Length)) => message(RichRefusal::Content),
         _ if NO_RICH_MESSAGES.iter().any(|sign| words.contains(sign)) => message(RichRefusal::Unsupported),
         (_, MessageRefusal::Misfit(Misfit::Reply)) => Some(RichMisfit::Reply),
         _ => message(RichRefusal::Content),
@@ -302,6 +304,10 @@ mod tests {
             (TelegramError::Unauthorized("Unauthorized".to_owned()), None),
             (rejected("Bad Request: RICH_MESSAGE_UNSUPPORTED"), Some(RichMisfit::Message(Unsupported))),
             (rejected("Bad Request: rich messages are not supported"), Some(RichMisfit::Message(Unsupported))),
+            (
+                rejected("Bad Request: can't parse rich message: Unsupported start tag \"u1\""),
+                Some(RichMisfit::Message(Content)),
+            ),
             (rejected("Bad Request: can't parse rich message"), Some(RichMisfit::Message(Content))),
             (rejected("Bad Request: SOMETHING_NEW"), Some(RichMisfit::Message(Content))),
             (rejected("Bad Request: BUTTON_DATA_INVALID"), Some(RichMisfit::Message(Content))),

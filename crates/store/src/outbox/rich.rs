@@ -255,7 +255,7 @@ pub(crate) fn record_refusal(
         tx.execute(
             "INSERT INTO rich_chats (chat_id, answer, refused_until) VALUES (?1, ?2, ?3)
              ON CONFLICT (chat_id) DO UPDATE SET refused_until = excluded.refused_until,
-                 answer = COALESCE(excluded.answer, rich_chats.answer)",
+                 answer = COALESCE(rich_chats.answer, excluded.answer)",
             (claimed.chat, answer, format_rfc3339(now + REFUSED_FOR)),
         )?;
     }

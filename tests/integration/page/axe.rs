@@ -15,6 +15,27 @@ const AXE: &str = "node_modules/axe-core/axe.min.js";
 const RUN: &str = "axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations.map((one) => \
     `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(' | ')}`))";
 
+/// The views behind others.
+const INNER: [&str; 17] = [
+    "/settings/all",
+    "/settings/all?q=quiet",
+    "/settings/one?name=TELL_PER_DAY",
+    "/settings/assistant",
+    "/settings/answers",
+    "/settings/telegram",
+    "/settings/times",
+    "/settings/budget",
+    "/settings/permissions",
+    "/settings/servers",
+    "/settings/jobs",
+    "/chat?find=bike",
+    "/chat?before=m2.a0",
+    "/questions/1",
+    "/memory/file?path=claude.md",
+    "/memory/edit?path=claude.md",
+    "/no-such-page",
+];
+
 #[test]
 fn no_view_has_a_barrier_that_axe_knows() {
     let Some(peers) = peers::find("the page by axe-core", AXE) else { return };
@@ -25,13 +46,14 @@ fn no_view_has_a_barrier_that_axe_knows() {
     let page = ServedPage::open(&env);
     enter(&mut browser, &page);
     let wake = env.last_cycle().id;
-    let mut paths: Vec<String> = PAGES.map(str::to_owned).to_vec();
-    paths.extend([format!("/wakes/{wake}"), "/no-such-page".to_owned()]);
+    let all = [("light", 360), ("dark", 360), ("light", 860), ("dark", 860), ("light", 1400), ("dark", 1400)];
+    let few = [("light", 360), ("dark", 1400)];
+    let first = PAGES.map(str::to_owned).into_iter().map(|path| (path, &all[..]));
+    let inner = INNER.map(str::to_owned).into_iter().chain([format!("/wakes/{wake}"), format!("/wakes/{wake}/undo")]);
+    let views: Vec<_> = first.chain(inner.map(|path| (path, &few[..]))).collect();
     let mut wrong = Vec::new();
-    for path in &paths {
-        for (theme, width) in
-            [("light", 360), ("dark", 360), ("light", 860), ("dark", 860), ("light", 1400), ("dark", 1400)]
-        {
+    for (path, looks) in &views {
+        for &(theme, width) in *looks {
             browser.look(width, theme);
             browser.go(&at(&page, path));
             // What is behind a button is part of the view.

@@ -16,14 +16,13 @@ use reveille_tools::mcp::client::{
 
 use super::{
     CurrentSettings,
-    change::{Checking, PageChange},
+    change::{Approval, Asked, Checking, CodeNeed, PageChange},
     lock, pairing,
     servers::list_offered_tools,
 };
 use crate::{
     bot,
     page::{
-        entrance::SessionMark,
         error::PageError,
         site::{PageContext, PageSite},
     },
@@ -39,19 +38,35 @@ pub(super) enum ChangeOutcome {
     Made { told: String, reverse: Option<PageChange> },
     /// Nothing was changed, with the reason.
     Failed(String),
+    /// Nothing was changed: the settings of now make it need a code.
+    NeedsCode,
 }
 
 pub(super) fn carry_out(
     site: &Arc<PageSite>,
     desk: &PageContext<'_>,
-    session: SessionMark,
+    asked: Asked,
     change: &PageChange,
-    checking: Checking,
 ) -> Result<ChangeOutcome, PageError> {
     let current = CurrentSettings::read(desk)?;
+    if !is_approved(asked, change, &current) {
+        return Ok(ChangeOutcome::NeedsCode);
+    }
     let home = current.config.home.as_deref();
     Ok(match change {
-        PageChange::Settings(changes) => change_settings(site, &current.given, changes, checking),
+        PageChange::Settings(changes) => {
+            let checked = match check_settings(site, &current.given, changes, asked.checking) {
+                Ok(checked) => checked,
+                Err(why) => return Ok(ChangeOutcome::Failed(why)),
+            };
+            // The check may have taken its time, and other settings may be in force now.
+            let _writing = lock(&site.settings.writing);
+            let current = CurrentSettings::read(desk)?;
+            match is_approved(asked, change, &current) {
+                true => write_settings(site, &current.given, changes, &checked),
+                false => ChangeOutcome::NeedsCode,
+            }
+        }
         PageChange::AddFolder(grant) => to_outcome(
             change_policy(&current.config, |text| folders::add_folder(text, grant)),
             "Saved. It may use this folder from the next wake on.",
@@ -62,7 +77,7 @@ pub(super) fn carry_out(
             "Removed. From the next wake on, it no longer uses this folder.",
             Some(PageChange::AddFolder(grant.clone())),
         ),
-        PageChange::AddServer(server) => add_server(site, &current.config, server, checking),
+        PageChange::AddServer(server) => add_server(site, &current.config, server, asked.checking),
         PageChange::RestoreServer(block) => to_outcome(
             change_servers(site, &current.config, |text| amend::add_server(text, block, home).map(|new| (new, ()))),
             "The server is back.",
@@ -88,7 +103,7 @@ pub(super) fn carry_out(
             });
             to_outcome(done, told, Some(PageChange::SwitchServer(name.clone(), other)))
         }
-        PageChange::Pair => match pairing::offer(site, desk, session, &current.config) {
+        PageChange::Pair => match pairing::offer(site, desk, asked.session, &current.config) {
             Ok(()) => ChangeOutcome::Made { told: String::new(), reverse: None },
             Err(why) => ChangeOutcome::Failed(why),
         },
@@ -102,37 +117,52 @@ fn to_outcome<T>(done: Result<T, String>, told: &str, reverse: Option<PageChange
     }
 }
 
-fn change_settings(
-    site: &Arc<PageSite>,
+/// Returns true if a change has its code, or needs none under these settings.
+fn is_approved(asked: Asked, change: &PageChange, current: &CurrentSettings) -> bool {
+    asked.approval == Approval::ByCode || change.judge(current) == CodeNeed::Unneeded
+}
+
+/// Settings that may be written, and what their check found.
+struct CheckedSettings {
+    config: Config,
+    good: Vec<String>,
+}
+
+fn check_settings(
+    site: &PageSite,
     given: &GivenSettings,
     changes: &SettingChanges,
     checking: Checking,
-) -> ChangeOutcome {
+) -> Result<CheckedSettings, String> {
     if let Some(problem) = given.file_problem() {
-        return ChangeOutcome::Failed(format!("{problem}. Correct the file first."));
+        return Err(format!("{problem}. Correct the file first."));
     }
-    let config = match given.resolve_with_changes(changes) {
-        Ok(config) => config,
-        Err(error) => {
-            let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
-            return ChangeOutcome::Failed(format!("{}.", problems.join("; ")));
+    let config = given.resolve_with_changes(changes).map_err(|error| {
+        let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+        format!("{}.", problems.join("; "))
+    })?;
+    let good = match checking {
+        Checking::Required => {
+            check_changes(&config, changes).map_err(|why| site.build_redactor(&config).redact(&why))?
         }
+        Checking::Waived => Vec::new(),
     };
-    let redactor = site.build_redactor(&config);
-    let mut good = Vec::new();
-    if checking == Checking::Required {
-        match check_changes(&config, changes) {
-            Ok(told) => good = told,
-            Err(why) => return ChangeOutcome::Failed(redactor.redact(&why)),
-        }
-    }
-    let _writing = lock(&site.settings.writing);
+    Ok(CheckedSettings { config, good })
+}
+
+fn write_settings(
+    site: &PageSite,
+    given: &GivenSettings,
+    changes: &SettingChanges,
+    CheckedSettings { config, good }: &CheckedSettings,
+) -> ChangeOutcome {
     let reverse = changes.keys().map(|name| (*name, given.get(name).map(|(value, _)| value.to_owned()))).collect();
     if let Err(error) = setup::save_changes(given, changes) {
         return ChangeOutcome::Failed(format!("{error}."));
     }
     let checked = if good.is_empty() { String::new() } else { format!(" {}.", good.join(". ")) };
-    let told = redactor.redact(&format!("Saved.{checked} {}", describe_effect(&config, changes)));
+    let told = format!("Saved.{checked} {}", describe_effect(config, changes));
+    let told = site.build_redactor(config).redact(&told);
     ChangeOutcome::Made { told, reverse: Some(PageChange::Settings(reverse)) }
 }
 

@@ -15,7 +15,7 @@ use reveille_policy::folders::{FolderAccess, FolderGrant};
 use reveille_tools::mcp::client::amend::{NewPlace, NewServer, ServerSwitch};
 
 use super::{
-    SettingsPlace,
+    CurrentSettings, SettingsPlace,
     apply::{ChangeOutcome, carry_out},
     codes::NotKept,
     confirm, lock,
@@ -63,6 +63,19 @@ impl PageChange {
         };
         hash_token(&text)
     }
+
+    /// Judges if this change widens authority under these settings.
+    pub(super) fn judge(&self, current: &CurrentSettings) -> CodeNeed {
+        let is_wider = match self {
+            Self::Settings(changes) => !current.given.list_widened(changes).is_empty(),
+            Self::AddFolder(_) | Self::AddServer(_) | Self::RestoreServer(_) => true,
+            Self::SwitchServer(_, switch) => *switch == ServerSwitch::On,
+            // Even the first person: a browser's session alone must not let anybody in.
+            Self::Pair => true,
+            Self::RemoveFolder(_) | Self::RemoveServer(_) => false,
+        };
+        if is_wider { CodeNeed::Required } else { CodeNeed::Unneeded }
+    }
 }
 
 /// A change with its words for the person, which hold no secret.
@@ -72,7 +85,6 @@ pub(super) struct ProposedChange {
     pub(super) change: PageChange,
     /// The page that asked.
     pub(super) back: SettingsPlace,
-    pub(super) needs_code: bool,
 }
 
 impl ProposedChange {
@@ -87,20 +99,43 @@ impl ProposedChange {
             return None;
         }
         let words = changes.iter().map(|(name, value)| describe_change(given, name, value.as_deref())).collect();
-        let needs_code = !given.list_widened(&changes).is_empty();
-        Some(Self { words, change: PageChange::Settings(changes), back, needs_code })
+        Some(Self { words, change: PageChange::Settings(changes), back })
     }
 
     /// Proposes a change that is no setting.
     pub(super) fn new(words: &str, change: PageChange, back: SettingsPlace) -> Self {
-        let needs_code = match &change {
-            PageChange::AddFolder(_) | PageChange::AddServer(_) | PageChange::RestoreServer(_) => true,
-            PageChange::SwitchServer(_, switch) => *switch == ServerSwitch::On,
-            PageChange::Pair => true,
-            PageChange::Settings(_) | PageChange::RemoveFolder(_) | PageChange::RemoveServer(_) => false,
-        };
-        Self { words: vec![clean_words(words)], change, back, needs_code }
+        Self { words: vec![clean_words(words)], change, back }
     }
+
+    /// Describes the change by the settings of now, which may differ from those of the form.
+    pub(super) fn renew_words(self, given: &GivenSettings) -> Self {
+        let PageChange::Settings(changes) = &self.change else { return self };
+        let renewed = Self::from_changes(given, changes.clone(), self.back);
+        Self { words: renewed.map_or(self.words, |renewed| renewed.words), ..self }
+    }
+}
+
+/// Whether a change waits for a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CodeNeed {
+    Required,
+    Unneeded,
+}
+
+/// Why a change may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Approval {
+    ByCode,
+    /// It needed no code when it was asked for. It is judged again before it is made, since other settings may be in force by then.
+    NoneNeeded,
+}
+
+/// How a change was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) session: SessionMark,
+    pub(super) approval: Approval,
+    pub(super) checking: Checking,
 }
 
 /// The last change that was made here, which can be taken back.
@@ -125,8 +160,9 @@ pub(super) async fn submit(
     session: SessionMark,
     proposal: ProposedChange,
 ) -> Result<Response, PageError> {
-    let needs_code = proposal.needs_code;
-    let kept = lock(&site.settings.pending).add(session, proposal, clock::read_awake_time());
+    let change = proposal.change.clone();
+    let need = site.run_blocking(move |desk| Ok(change.judge(&CurrentSettings::read(desk)?))).await?;
+    let kept = lock(&site.settings.pending).add(session, proposal, need, clock::read_awake_time());
     let number = kept.map_err(|why| match why {
         NotKept::Full => PageError::Refused(
             "Too many changes wait for a code. Finish or drop one, or wait ten minutes. Nothing was changed."
@@ -134,11 +170,15 @@ pub(super) async fn submit(
         ),
         NotKept::NoRandomness => PageError::Broken,
     })?;
-    if needs_code {
+    if need == CodeNeed::Required {
         site.settings.wanted.notify_one();
-        return Ok(Redirect::to(&build_address(confirm::PATH, &[("change", &number)])).into_response());
+        return Ok(redirect_to_confirm(&number));
     }
     finish(site, session, &number, Checking::Required).await
+}
+
+fn redirect_to_confirm(number: &str) -> Response {
+    Redirect::to(&build_address(confirm::PATH, &[("change", number)])).into_response()
 }
 
 /// Makes a change that needs no code any more. If its check fails, it waits for the person's decision.
@@ -149,10 +189,10 @@ pub(super) async fn finish(
     checking: Checking,
 ) -> Result<Response, PageError> {
     let approved = lock(&site.settings.pending).approved(number, session, clock::read_awake_time());
-    let Some(proposal) = approved else { return Err(confirm::gone()) };
-    let (of_site, of_change) = (Arc::clone(site), proposal.clone());
-    let outcome =
-        site.run_blocking(move |desk| carry_out(&of_site, desk, session, &of_change.change, checking)).await?;
+    let Some((proposal, approval)) = approved else { return Err(confirm::gone()) };
+    let (of_site, change) = (Arc::clone(site), proposal.change.clone());
+    let asked = Asked { session, approval, checking };
+    let outcome = site.run_blocking(move |desk| carry_out(&of_site, desk, asked, &change)).await?;
     match outcome {
         ChangeOutcome::Made { told, reverse } => {
             lock(&site.settings.pending).forget(number, session);
@@ -169,7 +209,14 @@ pub(super) async fn finish(
         }
         ChangeOutcome::Failed(why) => {
             lock(&site.settings.pending).note_failure(number, &why);
-            Ok(Redirect::to(&build_address(confirm::PATH, &[("change", number)])).into_response())
+            Ok(redirect_to_confirm(number))
+        }
+        ChangeOutcome::NeedsCode => {
+            let renewed =
+                site.run_blocking(move |desk| Ok(proposal.renew_words(&CurrentSettings::read(desk)?.given))).await?;
+            lock(&site.settings.pending).ask_for_code(number, session, renewed);
+            site.settings.wanted.notify_one();
+            Ok(redirect_to_confirm(number))
         }
     }
 }

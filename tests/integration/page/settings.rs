@@ -266,7 +266,10 @@ fn pairing_shows_a_code_and_a_qr_code_and_then_who_has_paired() {
     let page = ServedPage::open(&env);
     let shown = page.get("/settings/telegram").ok();
     assert!(shown.contains("Nobody yet") && !shown.contains("<svg class=\"qr\""), "{shown}");
-    let offered = page.post("/settings/pair", &[("x", "")]).see_other();
+    // The browser's session alone lets nobody in, not even the first person.
+    let number = page.post("/settings/pair", &[("x", "")]).pending();
+    assert!(!page.get("/settings/telegram").ok().contains("set-pair-code"), "offered without a code");
+    let offered = page.post("/settings/confirm", &[("change", &number), ("code", &page.code())]).see_other();
     let shown = page.get(&offered).ok();
     let code = shown.split_once("set-pair-code\">").unwrap().1.split('<').next().unwrap().to_owned();
     assert!(shown.contains("<svg class=\"qr\"") && shown.contains("@reveille_bot"), "{shown}");
@@ -280,7 +283,7 @@ fn pairing_shows_a_code_and_a_qr_code_and_then_who_has_paired() {
     eventually("it is paired", || page.get("/settings/telegram").ok().contains("paired</span>"));
     let shown = page.get("/settings/telegram").ok();
     assert!(!shown.contains(&code) && shown.contains("Pair another person"), "{shown}");
-    // A further person is a matter for the terminal.
+    // So does a further person.
     page.post("/settings/pair", &[("x", "")]).pending();
     bot.signal(rustix::process::Signal::TERM);
     bot.end().ok();

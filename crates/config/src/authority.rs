@@ -131,6 +131,7 @@ mod tests {
         assert_eq!(
             unrelated,
             [
+                "TELEGRAM_RICH",
                 "IMAGES_MAX",
                 "CLAUDE_CODE_MODEL",
                 "LEASE",
@@ -153,7 +154,8 @@ mod tests {
             ]
         );
         // The account of a key reads what it is sent. Nobody reads anything by these two.
-        let secrets = SETTINGS.iter().filter(|setting| setting.file.is_some() && setting.authority != Authority::Replaced);
+        let secrets =
+            SETTINGS.iter().filter(|setting| setting.file.is_some() && setting.authority != Authority::Replaced);
         let free: Vec<&str> = secrets.map(|setting| setting.name).collect();
         assert_eq!(free, ["BRAVE_API_KEY", "DATABASE_PASSWORD"]);
     }

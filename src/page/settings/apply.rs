@@ -12,6 +12,7 @@ use reveille_policy::{self as policy, folders};
 use reveille_tools::mcp::client::{
     amend::{self, NewServer, ServerSwitch},
     pin::Pin,
+    settings::Settings,
 };
 
 use super::{
@@ -31,6 +32,9 @@ use crate::{
 
 /// Longest time for all checks of a change.
 const CHECK_LIMIT: Duration = Duration::from_secs(30);
+
+/// The words for a list that isn't the one that was shown.
+pub(super) const MEANWHILE: &str = "What it offers has changed meanwhile. Nothing was accepted: please look again.";
 
 /// What became of a change.
 pub(super) enum ChangeOutcome {
@@ -78,17 +82,19 @@ pub(super) fn carry_out(
             Some(PageChange::AddFolder(grant.clone())),
         ),
         PageChange::AddServer(server) => add_server(site, &current.config, server, asked.checking),
-        PageChange::RestoreServer(block) => to_outcome(
-            change_servers(site, &current.config, |text| amend::add_server(text, block, home).map(|new| (new, ()))),
-            "The server is back.",
+        PageChange::RestoreServer { name, block } => to_outcome(
+            write_server(site, &current.config, name, block),
+            "The server is back. Ask it what it offers, and accept that.",
             None,
         ),
         PageChange::RemoveServer(name) => {
             let removed = change_servers(site, &current.config, |text| amend::remove_server(text, name, home));
-            match removed {
+            // Another server of this name would find its tools accepted.
+            let forgotten = removed.and_then(|block| forget_pin(&current.config, name).map(|()| block));
+            match forgotten {
                 Ok(block) => ChangeOutcome::Made {
                     told: format!("Removed: {name}. The next wake no longer has its tools."),
-                    reverse: Some(PageChange::RestoreServer(block)),
+                    reverse: Some(PageChange::RestoreServer { name: name.clone(), block }),
                 },
                 Err(why) => ChangeOutcome::Failed(why),
             }
@@ -102,6 +108,13 @@ pub(super) fn carry_out(
                 amend::switch_server(text, name, *switch, home).map(|new| (new, ()))
             });
             to_outcome(done, told, Some(PageChange::SwitchServer(name.clone(), other)))
+        }
+        PageChange::AcceptTools { name, list } => {
+            let _writing = lock(&site.settings.writing);
+            match is_approved(asked, change, &current) {
+                true => accept_tools(&current.config, name, list),
+                false => ChangeOutcome::NeedsCode,
+            }
         }
         PageChange::Pair => match pairing::offer(site, desk, asked.session, &current.config) {
             Ok(()) => ChangeOutcome::Made { told: String::new(), reverse: None },
@@ -240,6 +253,34 @@ fn read_servers(path: &Path) -> Result<String, String> {
     }
 }
 
+/// Writes a server's lines. Nothing that was accepted of another server of its name counts for it.
+fn write_server(site: &PageSite, config: &Config, name: &str, block: &str) -> Result<(), String> {
+    let home = config.home.as_deref();
+    let text = read_servers(&config.mcp_path())?;
+    amend::add_server(&text, block, home).map_err(|error| format!("{error}."))?;
+    forget_pin(config, name)?;
+    change_servers(site, config, |text| amend::add_server(text, block, home).map(|new| (new, ())))
+}
+
+fn forget_pin(config: &Config, name: &str) -> Result<(), String> {
+    let done = Pin::remove(&config.mcp_pins_dir(), name);
+    done.map_err(|error| format!("What was accepted of {name} can't be forgotten: {error}."))
+}
+
+/// Accepts the list that was shown, and no other.
+fn accept_tools(config: &Config, name: &str, list: &str) -> ChangeOutcome {
+    let dir = config.mcp_pins_dir();
+    // The name becomes a file's, so only one from the file counts.
+    if Settings::for_workspace(config).get(name).is_none() {
+        return ChangeOutcome::Failed(format!("There is no server {name} that is switched on."));
+    }
+    let Some(found) = Pin::load(&dir, name).found.filter(|found| found.sha256() == list) else {
+        return ChangeOutcome::Failed(MEANWHILE.to_owned());
+    };
+    let done = Pin { accepted: Some(found), found: None }.save(&dir, name).map_err(|error| format!("{error}."));
+    to_outcome(done, &format!("Accepted. The AI model sees the tools of {name} from the next wake on."), None)
+}
+
 /// Tries a new server, and writes it with what it offers. Nothing of that is accepted yet.
 fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checking: Checking) -> ChangeOutcome {
     let parsed = match server.check(config.home.as_deref()) {
@@ -254,10 +295,7 @@ fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checkin
             return ChangeOutcome::Failed(format!("I tried it, and it didn't work: {why}."));
         }
     };
-    let added = change_servers(site, config, |text| {
-        amend::add_server(text, &server.render(), config.home.as_deref()).map(|new| (new, ()))
-    });
-    if let Err(why) = added {
+    if let Err(why) = write_server(site, config, &server.name, &server.render()) {
         return ChangeOutcome::Failed(why);
     }
     let told = match offered {

@@ -1,18 +1,22 @@
 //! A change that a form asks for, its words, and its way: to its code, to its check, to the file.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 
 use reveille_base::{
     approval_text::remove_hidden,
     clock, random,
-    redact::is_like_a_key,
+    redact::{Redactor, is_like_a_key},
     words::{one_line, truncate_text},
 };
 use reveille_config::{Autonomy, GivenSettings, InitiativeLevel, RepoUrl, SettingChanges, find_setting, is_secret};
 use reveille_policy::folders::{FolderAccess, FolderGrant};
-use reveille_tools::mcp::client::amend::{NewPlace, NewServer, ServerSwitch};
+use reveille_tools::mcp::client::{
+    amend::{NewPlace, NewServer, ServerSwitch},
+    pin::Pin,
+    settings::{ServerPlace, Settings},
+};
 
 use super::{
     CurrentSettings, SettingsPlace,
@@ -27,8 +31,8 @@ use crate::page::{
     site::PageSite,
 };
 
-/// Maximum characters shown of a value.
-const MAX_VALUE_CHARS: usize = 160;
+/// Maximum characters shown of a value. Whoever gives a code has to see the whole new one, so a longer one isn't changed here.
+const MAX_VALUE_CHARS: usize = 2_000;
 /// Random bytes in the number of the last change.
 const NUMBER_BYTES: usize = 8;
 
@@ -41,9 +45,17 @@ pub(super) enum PageChange {
     /// A new server, tried before it is written.
     AddServer(NewServer),
     /// A server that was removed, with its lines.
-    RestoreServer(String),
+    RestoreServer {
+        name: String,
+        block: String,
+    },
     RemoveServer(String),
     SwitchServer(String, ServerSwitch),
+    /// The tools of a server, by the digest of the list that was shown.
+    AcceptTools {
+        name: String,
+        list: String,
+    },
     /// Offers a pairing code.
     Pair,
 }
@@ -56,9 +68,10 @@ impl PageChange {
             Self::AddFolder(grant) => format!("add folder {grant:?}"),
             Self::RemoveFolder(grant) => format!("remove folder {grant:?}"),
             Self::AddServer(server) => format!("add server {server:?}"),
-            Self::RestoreServer(block) => format!("restore server {block:?}"),
+            Self::RestoreServer { block, .. } => format!("restore server {block:?}"),
             Self::RemoveServer(name) => format!("remove server {name:?}"),
             Self::SwitchServer(name, switch) => format!("switch server {name:?} {switch:?}"),
+            Self::AcceptTools { name, list } => format!("accept tools {name:?} {list:?}"),
             Self::Pair => "pair".to_owned(),
         };
         hash_token(&text)
@@ -68,8 +81,13 @@ impl PageChange {
     pub(super) fn judge(&self, current: &CurrentSettings) -> CodeNeed {
         let is_wider = match self {
             Self::Settings(changes) => !current.given.list_widened(changes).is_empty(),
-            Self::AddFolder(_) | Self::AddServer(_) | Self::RestoreServer(_) => true,
+            Self::AddFolder(_) | Self::AddServer(_) | Self::RestoreServer { .. } => true,
             Self::SwitchServer(_, switch) => *switch == ServerSwitch::On,
+            // The first list is accepted by a click. Another one may come from a server that has changed its mind.
+            Self::AcceptTools { name, list } => {
+                let accepted = Pin::load(&current.config.mcp_pins_dir(), name).accepted;
+                accepted.is_some_and(|accepted| accepted.sha256() != *list)
+            }
             // Even the first person: a browser's session alone must not let anybody in.
             Self::Pair => true,
             Self::RemoveFolder(_) | Self::RemoveServer(_) => false,
@@ -160,6 +178,14 @@ pub(super) async fn submit(
     session: SessionMark,
     proposal: ProposedChange,
 ) -> Result<Response, PageError> {
+    if let PageChange::Settings(changes) = &proposal.change
+        && let Some(name) = find_long_value(changes)
+    {
+        return Err(PageError::Refused(format!(
+            "{name} is longer than {MAX_VALUE_CHARS} characters, so a terminal can't show it whole. Write it into the file of the settings. \
+             Nothing was changed."
+        )));
+    }
     let change = proposal.change.clone();
     let need = site.run_blocking(move |desk| Ok(change.judge(&CurrentSettings::read(desk)?))).await?;
     let kept = lock(&site.settings.pending).add(session, proposal, need, clock::read_awake_time());
@@ -221,6 +247,12 @@ pub(super) async fn finish(
     }
 }
 
+/// Finds a setting whose new value can't be shown whole.
+fn find_long_value(changes: &SettingChanges) -> Option<&'static str> {
+    let is_long = |value: &Option<String>| value.as_ref().is_some_and(|value| value.chars().count() > MAX_VALUE_CHARS);
+    changes.iter().find(|(name, value)| !is_secret(name) && is_long(value)).map(|(name, _)| *name)
+}
+
 /// Describes a change on one line, without secrets.
 pub(super) fn describe_change(given: &GivenSettings, name: &'static str, value: Option<&str>) -> String {
     let before = given.get(name).map(|(value, _)| value);
@@ -277,6 +309,19 @@ pub(super) fn describe_place(place: &NewPlace) -> String {
         NewPlace::Url { url, token: None } => format!("is at {url}"),
         NewPlace::Url { url, token: Some(_) } => format!("is at {url}, with a token"),
     }
+}
+
+/// Describes a server by its lines, without the secrets among them.
+pub(super) fn describe_block(block: &str, home: Option<&Path>) -> String {
+    let Settings { servers, off, .. } = Settings::parse(block, home);
+    let words = servers.iter().chain(&off).map(|server| {
+        let words = match &server.place {
+            ServerPlace::Command { command, .. } => format!("it runs the program {}", command.join(" ")),
+            ServerPlace::Url { url, .. } => format!("it is at {url}"),
+        };
+        Redactor::new(&server.secrets).redact(&words)
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Describes what a folder is granted for.

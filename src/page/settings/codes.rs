@@ -42,7 +42,10 @@ struct PendingChange {
 
 enum PendingState {
     /// It needs a code.
-    Asking { code: Option<Digest>, wrong: u32 },
+    Asking {
+        code: Option<Digest>,
+        wrong: u32,
+    },
     Approved(Approval),
     /// There were too many wrong codes.
     Void,

@@ -141,6 +141,11 @@ pub fn build_redactor(config: &Config) -> Redactor {
     Redactor::new_lazy(move || list_secrets(&config))
 }
 
+/// Masks the secrets of several settings, such as older and newer ones.
+fn build_joint_redactor(configs: Vec<Config>) -> Redactor {
+    Redactor::new_lazy(move || configs.iter().flat_map(list_secrets).collect())
+}
+
 fn list_secrets(config: &Config) -> Vec<Secret> {
     let urls = repo::remote_urls(&config.repo_dir());
     let passwords: Vec<Secret> = urls.into_iter().flat_map(|url| RepoUrl::new(url).secrets()).collect();

@@ -131,7 +131,7 @@ async fn serve_page(config: &Config, port: u16, socket: &Path) -> io::Result<Exi
     let port = listeners.first().map_or(Ok(port), |listener| listener.local_addr().map(|address| address.port()))?;
     let requests = socket::listen(socket)
         .map_err(add_context(format!("{} can't be opened (--socket names another place)", socket.display())))?;
-    let site = Arc::new(PageSite::new(config.clone(), super::build_redactor, port).map_err(io::Error::other)?);
+    let site = Arc::new(PageSite::new(config.clone(), super::build_joint_redactor, port).map_err(io::Error::other)?);
     let mut stop = super::stop_signal()?;
     if out::is_terminal() {
         show_address(site.create_address().map_err(io::Error::other)?.expose());

@@ -15,6 +15,7 @@ mod error;
 mod frame;
 mod guard;
 mod health;
+mod known_settings;
 mod live;
 mod markdown;
 mod memory;

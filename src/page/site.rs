@@ -17,20 +17,21 @@ use reveille_memory::outside;
 use reveille_store::{Store, StoreError, database};
 
 use super::{
-    chat::ChatSession, entrance::PageSessions, error::PageError, guard::ENTER, live::MAX_LISTENERS, nav::WaitingCounts,
-    notes::Notes, settings::SettingsDesk,
+    chat::ChatSession, entrance::PageSessions, error::PageError, guard::ENTER, known_settings::KnownSettings,
+    live::MAX_LISTENERS, nav::WaitingCounts, notes::Notes, settings::SettingsDesk,
 };
 
 /// Random bytes in the page's own host name.
 const NAME_BYTES: usize = 10;
 
-/// Creates the redactor. Called for each request, since secrets are added meanwhile.
-pub type MakeRedactor = fn(&Config) -> Redactor;
+/// Creates the redactor for all these settings. Called for each request, since secrets are added meanwhile.
+pub type MakeRedactor = fn(Vec<Config>) -> Redactor;
 
 /// The page's state: settings, sessions, chat and notes.
 pub struct PageSite {
     config: Config,
     redactor: MakeRedactor,
+    known: KnownSettings,
     /// An unguessable name with the port, as browsers send it in `Host`.
     host: String,
     entrance: Mutex<PageSessions>,
@@ -60,6 +61,7 @@ impl PageSite {
         let name = random::format_hex(&random::generate_bytes::<NAME_BYTES>()?);
         let host = format!("{name}.localhost:{port}");
         Ok(Self {
+            known: KnownSettings::new(config.clone()),
             config,
             redactor,
             host,
@@ -81,9 +83,11 @@ impl PageSite {
         Ok(Secret::new(format!("http://{}{ENTER}{}", self.host, token.expose())))
     }
 
-    /// Masks the secrets of these settings, which may be newer than the page's own.
+    /// Masks the secrets of these settings, which may not be saved yet, and those of before.
     pub(super) fn build_redactor(&self, config: &Config) -> Redactor {
-        (self.redactor)(config)
+        let mut configs = self.known.list();
+        configs.push(config.clone());
+        (self.redactor)(configs)
     }
 
     /// Returns the settings.
@@ -124,7 +128,7 @@ impl PageSite {
         let (site, counts) = (Arc::clone(self), WaitingCounts::current());
         let worked = tokio::task::spawn_blocking(move || {
             let now = site.config.clock().now();
-            let redactor = (site.redactor)(&site.config);
+            let redactor = (site.redactor)(site.known.list());
             counts.scope(|| work(&PageContext { config: &site.config, redactor: &redactor, now }))
         });
         worked.await.map_err(|_| PageError::Broken)?

@@ -63,17 +63,17 @@ impl Setting {
 /// All settings of Reveille, in the order of `.env.example`. `HOME`, `XDG_DATA_HOME`, `NO_COLOR` and `RUST_LOG` are shared with
 /// other programs and come from the environment alone.
 pub const SETTINGS: [Setting; 71] = [
-    secret(TELEGRAM, Authority::Unrelated, "TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", "The bot's token: talk to @BotFather on Telegram, send /newbot.").usual(),
-    plain(TELEGRAM, Authority::Any, "TELEGRAM_BOT_TOKEN_FILE", "", "Or the absolute path of a file that holds the token."),
-    plain(TELEGRAM, Authority::Further, "ALLOWED_CHAT_IDS", "", "Who may talk to it, besides people who paired: numeric chat ids, comma separated. If nobody is listed or paired, the bot\n\
+    secret(TELEGRAM, Authority::Replaced, "TELEGRAM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN_FILE", "The bot's token: talk to @BotFather on Telegram, send /newbot.").usual(),
+    plain(TELEGRAM, Authority::AnyOrNone, "TELEGRAM_BOT_TOKEN_FILE", "", "Or the absolute path of a file that holds the token."),
+    plain(TELEGRAM, Authority::People, "ALLOWED_CHAT_IDS", "", "Who may talk to it, besides people who paired: numeric chat ids, comma separated. If nobody is listed or paired, the bot\n\
          shows a one-time code in its terminal and pairs with whoever sends it. In a group, the group's id must be listed, and the\n\
          sender listed or paired.").usual(),
-    plain(TELEGRAM, Authority::Any, "OWNER_CHAT_ID", "", "The chat to which it may speak unasked (default: the first allowed id above 0, else whoever paired first, else the terminal, 0)."),
+    plain(TELEGRAM, Authority::AnyOrNone, "OWNER_CHAT_ID", "", "The chat to which it may speak unasked (default: the first allowed id above 0, else whoever paired first, else the terminal, 0)."),
     plain(TELEGRAM, Authority::Any, "TELEGRAM_API_URL", "https://api.telegram.org", "Telegram's server; http only for a server on this machine."),
     plain(TELEGRAM, Authority::Unrelated, "TELEGRAM_RICH", "auto", "Rich messages, with tables, headings, nested lists, formulas and up to 32,768 characters, for answers to you that need them: auto,\n\
          once you confirmed that a sample shows well; always, without asking; never. Older Telegram apps show only a placeholder."),
-    secret(MODEL, Authority::Unrelated, "ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", "The key to Claude: https://console.anthropic.com. Without a key, it handles only what needs no AI model.").usual(),
-    plain(MODEL, Authority::Any, "ANTHROPIC_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
+    secret(MODEL, Authority::Replaced, "ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_FILE", "The key to Claude: https://console.anthropic.com. Without a key, it handles only what needs no AI model.").usual(),
+    plain(MODEL, Authority::AnyOrNone, "ANTHROPIC_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
     plain(MODEL, Authority::Any, "ANTHROPIC_BASE_URL", "https://api.anthropic.com", "The Messages API's server; http only for a server on this machine."),
     plain(MODEL, Authority::Providers, "MODEL", "claude-sonnet-5-5", "The model's id. offline uses no model even if there is a key. claude-code uses the Claude Code command, which has to be\n\
          installed: with the key above, else with the token below, else with its own login in your home directory. openai:NAME is a model\n\
@@ -83,28 +83,28 @@ pub const SETTINGS: [Setting; 71] = [
     plain(MODEL, Authority::Providers, "MODEL_SIMPLE", "", "The model that starts on each message. If its plan says that the work isn't quick, MODEL continues (default: none, MODEL does all)."),
     plain(MODEL, Authority::Providers, "MODEL_REFLECT", "", "The model for the nightly reflection (default: MODEL)."),
     plain(MODEL, Authority::Any, "OPENAI_BASE_URL", OPENAI_BASE_URL, "For MODEL=openai:NAME, and EMBED_MODEL=openai:NAME: an OpenAI-compatible API; http only for a server on this machine."),
-    secret(MODEL, Authority::Unrelated, "OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "The key to that server. Nobody else gets it; a server of your own may need none."),
-    plain(MODEL, Authority::Any, "OPENAI_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
+    secret(MODEL, Authority::Replaced, "OPENAI_API_KEY", "OPENAI_API_KEY_FILE", "The key to that server. Nobody else gets it; a server of your own may need none."),
+    plain(MODEL, Authority::AnyOrNone, "OPENAI_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
     plain(MODEL, Authority::Any, "OPENAI_PRICE", "", "What its models cost, in US dollars per million tokens in and out, such as 0.28/0.42. Unset: the price of the most expensive Claude model."),
     plain(MODEL, Authority::Any, "AWS_REGION", "", "For MODEL=bedrock:NAME: the region, such as us-east-1."),
-    secret(MODEL, Authority::Unrelated, "AWS_BEARER_TOKEN_BEDROCK", "AWS_BEARER_TOKEN_BEDROCK_FILE", "A key for Bedrock alone (an Amazon Bedrock API key); else requests are signed with the access key below."),
-    plain(MODEL, Authority::Any, "AWS_BEARER_TOKEN_BEDROCK_FILE", "", "Or the absolute path of a file that holds it."),
-    plain(MODEL, Authority::Unrelated, "AWS_ACCESS_KEY_ID", "", "An AWS access key: its id, the secret key, and the session token if it is temporary."),
-    secret(MODEL, Authority::Unrelated, "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY_FILE", ""),
-    plain(MODEL, Authority::Any, "AWS_SECRET_ACCESS_KEY_FILE", "", ""),
-    secret(MODEL, Authority::Unrelated, "AWS_SESSION_TOKEN", "AWS_SESSION_TOKEN_FILE", ""),
-    plain(MODEL, Authority::Any, "AWS_SESSION_TOKEN_FILE", "", ""),
-    plain(MODEL, Authority::Any, "BEDROCK_BASE_URL", "", "Another server that speaks Anthropic's Messages API below this address (default: bedrock-mantle in the region)."),
+    secret(MODEL, Authority::Replaced, "AWS_BEARER_TOKEN_BEDROCK", "AWS_BEARER_TOKEN_BEDROCK_FILE", "A key for Bedrock alone (an Amazon Bedrock API key); else requests are signed with the access key below."),
+    plain(MODEL, Authority::AnyOrNone, "AWS_BEARER_TOKEN_BEDROCK_FILE", "", "Or the absolute path of a file that holds it."),
+    plain(MODEL, Authority::Replaced, "AWS_ACCESS_KEY_ID", "", "An AWS access key: its id, the secret key, and the session token if it is temporary."),
+    secret(MODEL, Authority::Replaced, "AWS_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY_FILE", ""),
+    plain(MODEL, Authority::AnyOrNone, "AWS_SECRET_ACCESS_KEY_FILE", "", ""),
+    secret(MODEL, Authority::Replaced, "AWS_SESSION_TOKEN", "AWS_SESSION_TOKEN_FILE", ""),
+    plain(MODEL, Authority::AnyOrNone, "AWS_SESSION_TOKEN_FILE", "", ""),
+    plain(MODEL, Authority::AnyOrNone, "BEDROCK_BASE_URL", "", "Another server that speaks Anthropic's Messages API below this address (default: bedrock-mantle in the region)."),
     plain(MODEL, Authority::Any, "GOOGLE_CLOUD_PROJECT", "", "For MODEL=vertex:NAME: the Google Cloud project that pays, and where the model runs."),
     plain(MODEL, Authority::Any, "GOOGLE_CLOUD_LOCATION", "global", ""),
-    plain(MODEL, Authority::Any, "GOOGLE_APPLICATION_CREDENTIALS", "", "The absolute path of a service account's key, or of a login (default: the one that `gcloud auth application-default login` keeps)."),
-    plain(MODEL, Authority::Any, "VERTEX_WORKSPACE", "", "The workspace, where Anthropic runs the models on Google Cloud (default: none, Google runs them)."),
-    plain(MODEL, Authority::Any, "VERTEX_BASE_URL", "", "Another server in place of Google's."),
+    plain(MODEL, Authority::AnyOrNone, "GOOGLE_APPLICATION_CREDENTIALS", "", "The absolute path of a service account's key, or of a login (default: the one that `gcloud auth application-default login` keeps)."),
+    plain(MODEL, Authority::AnyOrNone, "VERTEX_WORKSPACE", "", "The workspace, where Anthropic runs the models on Google Cloud (default: none, Google runs them)."),
+    plain(MODEL, Authority::AnyOrNone, "VERTEX_BASE_URL", "", "Another server in place of Google's."),
     plain(MODEL, Authority::Unrelated, "IMAGES_MAX", "8", "How many pictures a conversation starts with (the newest ones); each costs up to 5,000 tokens. The others are only named."),
     plain(MODEL, Authority::Any, "CLAUDE_CODE", "claude", "For MODEL=claude-code: the command, by its name on PATH or its absolute path."),
     plain(MODEL, Authority::Unrelated, "CLAUDE_CODE_MODEL", "claude-sonnet-5-5", "For MODEL=claude-code: the model it uses."),
-    secret(MODEL, Authority::Unrelated, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN_FILE", "For MODEL=claude-code: the token of a subscription, from `claude setup-token` (default: none)."),
-    plain(MODEL, Authority::Any, "CLAUDE_CODE_OAUTH_TOKEN_FILE", "", "Or the absolute path of a file that holds the token."),
+    secret(MODEL, Authority::Replaced, "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN_FILE", "For MODEL=claude-code: the token of a subscription, from `claude setup-token` (default: none)."),
+    plain(MODEL, Authority::AnyOrNone, "CLAUDE_CODE_OAUTH_TOKEN_FILE", "", "Or the absolute path of a file that holds the token."),
     plain(MODEL, Authority::Higher, "DAILY_BUDGET_USD", "5", "The most that model calls may cost a day, in US dollars: 5, 2.50 or $2."),
     plain(MODEL, Authority::Higher, "MONTHLY_BUDGET_USD", "", "The most that model calls may cost in a calendar month, in US dollars (default: no limit except the daily one)."),
     secret(MODEL, Authority::Unrelated, "BRAVE_API_KEY", "BRAVE_API_KEY_FILE", "The key to Brave's search API (default: none, the web is searched with DuckDuckGo): https://brave.com/search/api"),
@@ -112,15 +112,15 @@ pub const SETTINGS: [Setting; 71] = [
     plain(SEARCH, Authority::Any, "EMBED_MODEL", "", "Lets search also find texts by their meaning (default: none, by words only): the absolute path of a folder with a sentence\n\
          encoder, which runs on this machine (`scripts/fetch-model embed` downloads one and prints its path); or openai:NAME or\n\
          gemini:NAME, a model in the cloud, which gets everything that is searched once you ran `wake memory embed allow`."),
-    secret(SEARCH, Authority::Unrelated, "GEMINI_API_KEY", "GEMINI_API_KEY_FILE", "For EMBED_MODEL=gemini:NAME: the key, https://aistudio.google.com/apikey"),
-    plain(SEARCH, Authority::Any, "GEMINI_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
+    secret(SEARCH, Authority::Replaced, "GEMINI_API_KEY", "GEMINI_API_KEY_FILE", "For EMBED_MODEL=gemini:NAME: the key, https://aistudio.google.com/apikey"),
+    plain(SEARCH, Authority::AnyOrNone, "GEMINI_API_KEY_FILE", "", "Or the absolute path of a file that holds the key."),
     plain(SEARCH, Authority::Any, "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com", "The Gemini API's server; http only for a server on this machine."),
     plain(PLACES, Authority::Any, "WORKSPACE_DIR", "~/.local/share/reveille", "The folder for everything that Reveille keeps (default: $XDG_DATA_HOME/reveille, else the one below). Set it only in the environment or in a\n\
          file given with --env-file: the .env inside a workspace can't name another workspace."),
     plain(PLACES, Authority::Any, "REPO_NAME", "brain", "The name of the memory's git repository in the workspace."),
     plain(PLACES, Authority::Any, "REPO_URL", "", "A remote to clone the memory from at the first run and to push it to (default: none, the memory stays here). If it can't be\n\
          reached then, work starts without it; the two are joined as soon as it answers."),
-    plain(PLACES, Authority::Any, "DATABASE_URL", "", "A PostgreSQL that several machines share (default: none, the database is a file in the workspace), without its password:\n\
+    plain(PLACES, Authority::AnyOrNone, "DATABASE_URL", "", "A PostgreSQL that several machines share (default: none, the database is a file in the workspace), without its password:\n\
          postgres://reveille@db.example.org/reveille. See docs/SETTINGS.md."),
     secret(PLACES, Authority::Unrelated, "DATABASE_PASSWORD", "DATABASE_PASSWORD_FILE", "The password to it (default: none)."),
     plain(PLACES, Authority::Any, "DATABASE_PASSWORD_FILE", "", "Or the absolute path of a file that holds the password."),

@@ -12,18 +12,18 @@ use reveille_policy::{self as policy, folders};
 use reveille_tools::mcp::client::{
     amend::{self, NewServer, ServerSwitch},
     pin::Pin,
+    settings::Settings,
 };
 
 use super::{
     CurrentSettings,
-    change::{Checking, PageChange},
+    change::{Approval, Asked, Checking, CodeNeed, PageChange},
     lock, pairing,
     servers::list_offered_tools,
 };
 use crate::{
     bot,
     page::{
-        entrance::SessionMark,
         error::PageError,
         site::{PageContext, PageSite},
     },
@@ -33,25 +33,44 @@ use crate::{
 /// Longest time for all checks of a change.
 const CHECK_LIMIT: Duration = Duration::from_secs(30);
 
+/// The words for a list that isn't the one that was shown.
+pub(super) const MEANWHILE: &str = "What it offers has changed meanwhile. Nothing was accepted: please look again.";
+
 /// What became of a change.
 pub(super) enum ChangeOutcome {
     /// It is made; the words for the person.
     Made { told: String, reverse: Option<PageChange> },
     /// Nothing was changed, with the reason.
     Failed(String),
+    /// Nothing was changed: the settings of now make it need a code.
+    NeedsCode,
 }
 
 pub(super) fn carry_out(
     site: &Arc<PageSite>,
     desk: &PageContext<'_>,
-    session: SessionMark,
+    asked: Asked,
     change: &PageChange,
-    checking: Checking,
 ) -> Result<ChangeOutcome, PageError> {
     let current = CurrentSettings::read(desk)?;
+    if !is_approved(asked, change, &current) {
+        return Ok(ChangeOutcome::NeedsCode);
+    }
     let home = current.config.home.as_deref();
     Ok(match change {
-        PageChange::Settings(changes) => change_settings(site, &current.given, changes, checking),
+        PageChange::Settings(changes) => {
+            let checked = match check_settings(site, &current.given, changes, asked.checking) {
+                Ok(checked) => checked,
+                Err(why) => return Ok(ChangeOutcome::Failed(why)),
+            };
+            // The check may have taken its time, and other settings may be in force now.
+            let _writing = lock(&site.settings.writing);
+            let current = CurrentSettings::read(desk)?;
+            match is_approved(asked, change, &current) {
+                true => write_settings(site, &current.given, changes, &checked),
+                false => ChangeOutcome::NeedsCode,
+            }
+        }
         PageChange::AddFolder(grant) => to_outcome(
             change_policy(&current.config, |text| folders::add_folder(text, grant)),
             "Saved. It may use this folder from the next wake on.",
@@ -62,18 +81,20 @@ pub(super) fn carry_out(
             "Removed. From the next wake on, it no longer uses this folder.",
             Some(PageChange::AddFolder(grant.clone())),
         ),
-        PageChange::AddServer(server) => add_server(site, &current.config, server, checking),
-        PageChange::RestoreServer(block) => to_outcome(
-            change_servers(site, &current.config, |text| amend::add_server(text, block, home).map(|new| (new, ()))),
-            "The server is back.",
+        PageChange::AddServer(server) => add_server(site, &current.config, server, asked.checking),
+        PageChange::RestoreServer { name, block } => to_outcome(
+            write_server(site, &current.config, name, block),
+            "The server is back. Ask it what it offers, and accept that.",
             None,
         ),
         PageChange::RemoveServer(name) => {
             let removed = change_servers(site, &current.config, |text| amend::remove_server(text, name, home));
-            match removed {
+            // Another server of this name would find its tools accepted.
+            let forgotten = removed.and_then(|block| forget_pin(&current.config, name).map(|()| block));
+            match forgotten {
                 Ok(block) => ChangeOutcome::Made {
                     told: format!("Removed: {name}. The next wake no longer has its tools."),
-                    reverse: Some(PageChange::RestoreServer(block)),
+                    reverse: Some(PageChange::RestoreServer { name: name.clone(), block }),
                 },
                 Err(why) => ChangeOutcome::Failed(why),
             }
@@ -88,7 +109,14 @@ pub(super) fn carry_out(
             });
             to_outcome(done, told, Some(PageChange::SwitchServer(name.clone(), other)))
         }
-        PageChange::Pair => match pairing::offer(site, desk, session, &current.config) {
+        PageChange::AcceptTools { name, list } => {
+            let _writing = lock(&site.settings.writing);
+            match is_approved(asked, change, &current) {
+                true => accept_tools(&current.config, name, list),
+                false => ChangeOutcome::NeedsCode,
+            }
+        }
+        PageChange::Pair => match pairing::offer(site, desk, asked.session, &current.config) {
             Ok(()) => ChangeOutcome::Made { told: String::new(), reverse: None },
             Err(why) => ChangeOutcome::Failed(why),
         },
@@ -102,37 +130,52 @@ fn to_outcome<T>(done: Result<T, String>, told: &str, reverse: Option<PageChange
     }
 }
 
-fn change_settings(
-    site: &Arc<PageSite>,
+/// Returns true if a change has its code, or needs none under these settings.
+fn is_approved(asked: Asked, change: &PageChange, current: &CurrentSettings) -> bool {
+    asked.approval == Approval::ByCode || change.judge(current) == CodeNeed::Unneeded
+}
+
+/// Settings that may be written, and what their check found.
+struct CheckedSettings {
+    config: Config,
+    good: Vec<String>,
+}
+
+fn check_settings(
+    site: &PageSite,
     given: &GivenSettings,
     changes: &SettingChanges,
     checking: Checking,
-) -> ChangeOutcome {
+) -> Result<CheckedSettings, String> {
     if let Some(problem) = given.file_problem() {
-        return ChangeOutcome::Failed(format!("{problem}. Correct the file first."));
+        return Err(format!("{problem}. Correct the file first."));
     }
-    let config = match given.resolve_with_changes(changes) {
-        Ok(config) => config,
-        Err(error) => {
-            let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
-            return ChangeOutcome::Failed(format!("{}.", problems.join("; ")));
+    let config = given.resolve_with_changes(changes).map_err(|error| {
+        let problems: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+        format!("{}.", problems.join("; "))
+    })?;
+    let good = match checking {
+        Checking::Required => {
+            check_changes(&config, changes).map_err(|why| site.build_redactor(&config).redact(&why))?
         }
+        Checking::Waived => Vec::new(),
     };
-    let redactor = site.build_redactor(&config);
-    let mut good = Vec::new();
-    if checking == Checking::Required {
-        match check_changes(&config, changes) {
-            Ok(told) => good = told,
-            Err(why) => return ChangeOutcome::Failed(redactor.redact(&why)),
-        }
-    }
-    let _writing = lock(&site.settings.writing);
+    Ok(CheckedSettings { config, good })
+}
+
+fn write_settings(
+    site: &PageSite,
+    given: &GivenSettings,
+    changes: &SettingChanges,
+    CheckedSettings { config, good }: &CheckedSettings,
+) -> ChangeOutcome {
     let reverse = changes.keys().map(|name| (*name, given.get(name).map(|(value, _)| value.to_owned()))).collect();
     if let Err(error) = setup::save_changes(given, changes) {
         return ChangeOutcome::Failed(format!("{error}."));
     }
     let checked = if good.is_empty() { String::new() } else { format!(" {}.", good.join(". ")) };
-    let told = redactor.redact(&format!("Saved.{checked} {}", describe_effect(&config, changes)));
+    let told = format!("Saved.{checked} {}", describe_effect(config, changes));
+    let told = site.build_redactor(config).redact(&told);
     ChangeOutcome::Made { told, reverse: Some(PageChange::Settings(reverse)) }
 }
 
@@ -210,6 +253,34 @@ fn read_servers(path: &Path) -> Result<String, String> {
     }
 }
 
+/// Writes a server's lines. Nothing that was accepted of another server of its name counts for it.
+fn write_server(site: &PageSite, config: &Config, name: &str, block: &str) -> Result<(), String> {
+    let home = config.home.as_deref();
+    let text = read_servers(&config.mcp_path())?;
+    amend::add_server(&text, block, home).map_err(|error| format!("{error}."))?;
+    forget_pin(config, name)?;
+    change_servers(site, config, |text| amend::add_server(text, block, home).map(|new| (new, ())))
+}
+
+fn forget_pin(config: &Config, name: &str) -> Result<(), String> {
+    let done = Pin::remove(&config.mcp_pins_dir(), name);
+    done.map_err(|error| format!("What was accepted of {name} can't be forgotten: {error}."))
+}
+
+/// Accepts the list that was shown, and no other.
+fn accept_tools(config: &Config, name: &str, list: &str) -> ChangeOutcome {
+    let dir = config.mcp_pins_dir();
+    // The name becomes a file's, so only one from the file counts.
+    if Settings::for_workspace(config).get(name).is_none() {
+        return ChangeOutcome::Failed(format!("There is no server {name} that is switched on."));
+    }
+    let Some(found) = Pin::load(&dir, name).found.filter(|found| found.sha256() == list) else {
+        return ChangeOutcome::Failed(MEANWHILE.to_owned());
+    };
+    let done = Pin { accepted: Some(found), found: None }.save(&dir, name).map_err(|error| format!("{error}."));
+    to_outcome(done, &format!("Accepted. The AI model sees the tools of {name} from the next wake on."), None)
+}
+
 /// Tries a new server, and writes it with what it offers. Nothing of that is accepted yet.
 fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checking: Checking) -> ChangeOutcome {
     let parsed = match server.check(config.home.as_deref()) {
@@ -224,10 +295,7 @@ fn add_server(site: &Arc<PageSite>, config: &Config, server: &NewServer, checkin
             return ChangeOutcome::Failed(format!("I tried it, and it didn't work: {why}."));
         }
     };
-    let added = change_servers(site, config, |text| {
-        amend::add_server(text, &server.render(), config.home.as_deref()).map(|new| (new, ()))
-    });
-    if let Err(why) = added {
+    if let Err(why) = write_server(site, config, &server.name, &server.render()) {
         return ChangeOutcome::Failed(why);
     }
     let told = match offered {

@@ -1,21 +1,25 @@
 //! A change that a form asks for, its words, and its way: to its code, to its check, to the file.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 
 use reveille_base::{
     approval_text::remove_hidden,
     clock, random,
-    redact::is_like_a_key,
+    redact::{Redactor, is_like_a_key},
     words::{one_line, truncate_text},
 };
 use reveille_config::{Autonomy, GivenSettings, InitiativeLevel, RepoUrl, SettingChanges, find_setting, is_secret};
 use reveille_policy::folders::{FolderAccess, FolderGrant};
-use reveille_tools::mcp::client::amend::{NewPlace, NewServer, ServerSwitch};
+use reveille_tools::mcp::client::{
+    amend::{NewPlace, NewServer, ServerSwitch},
+    pin::Pin,
+    settings::{ServerPlace, Settings},
+};
 
 use super::{
-    SettingsPlace,
+    CurrentSettings, SettingsPlace,
     apply::{ChangeOutcome, carry_out},
     codes::NotKept,
     confirm, lock,
@@ -27,8 +31,8 @@ use crate::page::{
     site::PageSite,
 };
 
-/// Maximum characters shown of a value.
-const MAX_VALUE_CHARS: usize = 160;
+/// Maximum characters shown of a value. Whoever gives a code has to see the whole new one, so a longer one isn't changed here.
+const MAX_VALUE_CHARS: usize = 2_000;
 /// Random bytes in the number of the last change.
 const NUMBER_BYTES: usize = 8;
 
@@ -41,9 +45,17 @@ pub(super) enum PageChange {
     /// A new server, tried before it is written.
     AddServer(NewServer),
     /// A server that was removed, with its lines.
-    RestoreServer(String),
+    RestoreServer {
+        name: String,
+        block: String,
+    },
     RemoveServer(String),
     SwitchServer(String, ServerSwitch),
+    /// The tools of a server, by the digest of the list that was shown.
+    AcceptTools {
+        name: String,
+        list: String,
+    },
     /// Offers a pairing code.
     Pair,
 }
@@ -56,12 +68,31 @@ impl PageChange {
             Self::AddFolder(grant) => format!("add folder {grant:?}"),
             Self::RemoveFolder(grant) => format!("remove folder {grant:?}"),
             Self::AddServer(server) => format!("add server {server:?}"),
-            Self::RestoreServer(block) => format!("restore server {block:?}"),
+            Self::RestoreServer { block, .. } => format!("restore server {block:?}"),
             Self::RemoveServer(name) => format!("remove server {name:?}"),
             Self::SwitchServer(name, switch) => format!("switch server {name:?} {switch:?}"),
+            Self::AcceptTools { name, list } => format!("accept tools {name:?} {list:?}"),
             Self::Pair => "pair".to_owned(),
         };
         hash_token(&text)
+    }
+
+    /// Judges if this change widens authority under these settings.
+    pub(super) fn judge(&self, current: &CurrentSettings) -> CodeNeed {
+        let is_wider = match self {
+            Self::Settings(changes) => !current.given.list_widened(changes).is_empty(),
+            Self::AddFolder(_) | Self::AddServer(_) | Self::RestoreServer { .. } => true,
+            Self::SwitchServer(_, switch) => *switch == ServerSwitch::On,
+            // The first list is accepted by a click. Another one may come from a server that has changed its mind.
+            Self::AcceptTools { name, list } => {
+                let accepted = Pin::load(&current.config.mcp_pins_dir(), name).accepted;
+                accepted.is_some_and(|accepted| accepted.sha256() != *list)
+            }
+            // Even the first person: a browser's session alone must not let anybody in.
+            Self::Pair => true,
+            Self::RemoveFolder(_) | Self::RemoveServer(_) => false,
+        };
+        if is_wider { CodeNeed::Required } else { CodeNeed::Unneeded }
     }
 }
 
@@ -72,7 +103,6 @@ pub(super) struct ProposedChange {
     pub(super) change: PageChange,
     /// The page that asked.
     pub(super) back: SettingsPlace,
-    pub(super) needs_code: bool,
 }
 
 impl ProposedChange {
@@ -87,20 +117,43 @@ impl ProposedChange {
             return None;
         }
         let words = changes.iter().map(|(name, value)| describe_change(given, name, value.as_deref())).collect();
-        let needs_code = !given.list_widened(&changes).is_empty();
-        Some(Self { words, change: PageChange::Settings(changes), back, needs_code })
+        Some(Self { words, change: PageChange::Settings(changes), back })
     }
 
     /// Proposes a change that is no setting.
     pub(super) fn new(words: &str, change: PageChange, back: SettingsPlace) -> Self {
-        let needs_code = match &change {
-            PageChange::AddFolder(_) | PageChange::AddServer(_) | PageChange::RestoreServer(_) => true,
-            PageChange::SwitchServer(_, switch) => *switch == ServerSwitch::On,
-            PageChange::Pair => true,
-            PageChange::Settings(_) | PageChange::RemoveFolder(_) | PageChange::RemoveServer(_) => false,
-        };
-        Self { words: vec![clean_words(words)], change, back, needs_code }
+        Self { words: vec![clean_words(words)], change, back }
     }
+
+    /// Describes the change by the settings of now, which may differ from those of the form.
+    pub(super) fn renew_words(self, given: &GivenSettings) -> Self {
+        let PageChange::Settings(changes) = &self.change else { return self };
+        let renewed = Self::from_changes(given, changes.clone(), self.back);
+        Self { words: renewed.map_or(self.words, |renewed| renewed.words), ..self }
+    }
+}
+
+/// Whether a change waits for a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CodeNeed {
+    Required,
+    Unneeded,
+}
+
+/// Why a change may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Approval {
+    ByCode,
+    /// It needed no code when it was asked for. It is judged again before it is made, since other settings may be in force by then.
+    NoneNeeded,
+}
+
+/// How a change was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) session: SessionMark,
+    pub(super) approval: Approval,
+    pub(super) checking: Checking,
 }
 
 /// The last change that was made here, which can be taken back.
@@ -125,8 +178,17 @@ pub(super) async fn submit(
     session: SessionMark,
     proposal: ProposedChange,
 ) -> Result<Response, PageError> {
-    let needs_code = proposal.needs_code;
-    let kept = lock(&site.settings.pending).add(session, proposal, clock::read_awake_time());
+    if let PageChange::Settings(changes) = &proposal.change
+        && let Some(name) = find_long_value(changes)
+    {
+        return Err(PageError::Refused(format!(
+            "{name} is longer than {MAX_VALUE_CHARS} characters, so a terminal can't show it whole. Write it into the file of the settings. \
+             Nothing was changed."
+        )));
+    }
+    let change = proposal.change.clone();
+    let need = site.run_blocking(move |desk| Ok(change.judge(&CurrentSettings::read(desk)?))).await?;
+    let kept = lock(&site.settings.pending).add(session, proposal, need, clock::read_awake_time());
     let number = kept.map_err(|why| match why {
         NotKept::Full => PageError::Refused(
             "Too many changes wait for a code. Finish or drop one, or wait ten minutes. Nothing was changed."
@@ -134,11 +196,15 @@ pub(super) async fn submit(
         ),
         NotKept::NoRandomness => PageError::Broken,
     })?;
-    if needs_code {
+    if need == CodeNeed::Required {
         site.settings.wanted.notify_one();
-        return Ok(Redirect::to(&build_address(confirm::PATH, &[("change", &number)])).into_response());
+        return Ok(redirect_to_confirm(&number));
     }
     finish(site, session, &number, Checking::Required).await
+}
+
+fn redirect_to_confirm(number: &str) -> Response {
+    Redirect::to(&build_address(confirm::PATH, &[("change", number)])).into_response()
 }
 
 /// Makes a change that needs no code any more. If its check fails, it waits for the person's decision.
@@ -149,10 +215,10 @@ pub(super) async fn finish(
     checking: Checking,
 ) -> Result<Response, PageError> {
     let approved = lock(&site.settings.pending).approved(number, session, clock::read_awake_time());
-    let Some(proposal) = approved else { return Err(confirm::gone()) };
-    let (of_site, of_change) = (Arc::clone(site), proposal.clone());
-    let outcome =
-        site.run_blocking(move |desk| carry_out(&of_site, desk, session, &of_change.change, checking)).await?;
+    let Some((proposal, approval)) = approved else { return Err(confirm::gone()) };
+    let (of_site, change) = (Arc::clone(site), proposal.change.clone());
+    let asked = Asked { session, approval, checking };
+    let outcome = site.run_blocking(move |desk| carry_out(&of_site, desk, asked, &change)).await?;
     match outcome {
         ChangeOutcome::Made { told, reverse } => {
             lock(&site.settings.pending).forget(number, session);
@@ -169,9 +235,22 @@ pub(super) async fn finish(
         }
         ChangeOutcome::Failed(why) => {
             lock(&site.settings.pending).note_failure(number, &why);
-            Ok(Redirect::to(&build_address(confirm::PATH, &[("change", number)])).into_response())
+            Ok(redirect_to_confirm(number))
+        }
+        ChangeOutcome::NeedsCode => {
+            let renewed =
+                site.run_blocking(move |desk| Ok(proposal.renew_words(&CurrentSettings::read(desk)?.given))).await?;
+            lock(&site.settings.pending).ask_for_code(number, session, renewed);
+            site.settings.wanted.notify_one();
+            Ok(redirect_to_confirm(number))
         }
     }
+}
+
+/// Finds a setting whose new value can't be shown whole.
+fn find_long_value(changes: &SettingChanges) -> Option<&'static str> {
+    let is_long = |value: &Option<String>| value.as_ref().is_some_and(|value| value.chars().count() > MAX_VALUE_CHARS);
+    changes.iter().find(|(name, value)| !is_secret(name) && is_long(value)).map(|(name, _)| *name)
 }
 
 /// Describes a change on one line, without secrets.
@@ -230,6 +309,19 @@ pub(super) fn describe_place(place: &NewPlace) -> String {
         NewPlace::Url { url, token: None } => format!("is at {url}"),
         NewPlace::Url { url, token: Some(_) } => format!("is at {url}, with a token"),
     }
+}
+
+/// Describes a server by its lines, without the secrets among them.
+pub(super) fn describe_block(block: &str, home: Option<&Path>) -> String {
+    let Settings { servers, off, .. } = Settings::parse(block, home);
+    let words = servers.iter().chain(&off).map(|server| {
+        let words = match &server.place {
+            ServerPlace::Command { command, .. } => format!("it runs the program {}", command.join(" ")),
+            ServerPlace::Url { url, .. } => format!("it is at {url}"),
+        };
+        Redactor::new(&server.secrets).redact(&words)
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Describes what a folder is granted for.

@@ -10,7 +10,7 @@ use reveille_base::{
     redact::Secret,
 };
 
-use super::change::ProposedChange;
+use super::change::{Approval, CodeNeed, ProposedChange};
 use crate::page::entrance::{Digest, SessionMark, hash_token, is_same};
 
 /// Lifetime of a code and of its change.
@@ -42,9 +42,11 @@ struct PendingChange {
 
 enum PendingState {
     /// It needs a code.
-    Asking { code: Option<Digest>, wrong: u32 },
-    /// It needs none, or its code was right.
-    Approved,
+    Asking {
+        code: Option<Digest>,
+        wrong: u32,
+    },
+    Approved(Approval),
     /// There were too many wrong codes.
     Void,
 }
@@ -89,20 +91,21 @@ impl PendingChanges {
         &mut self,
         session: SessionMark,
         proposal: ProposedChange,
+        need: CodeNeed,
         now: Duration,
     ) -> Result<String, NotKept> {
         self.drop_expired(now);
         // A change whose check failed makes room, since nobody has to guess anything for it.
-        let approved = |pending: &PendingChange| matches!(pending.state, PendingState::Approved);
+        let approved = |pending: &PendingChange| matches!(pending.state, PendingState::Approved(_));
         if self.waiting.len() >= MAX_PENDING {
             let oldest = self.waiting.iter().position(approved).ok_or(NotKept::Full)?;
             self.waiting.remove(oldest);
         }
         let bytes = random::generate_bytes::<NUMBER_BYTES>().map_err(|NoRandomness| NotKept::NoRandomness)?;
         let number = random::format_hex(&bytes);
-        let state = match proposal.needs_code {
-            true => PendingState::Asking { code: None, wrong: 0 },
-            false => PendingState::Approved,
+        let state = match need {
+            CodeNeed::Required => PendingState::Asking { code: None, wrong: 0 },
+            CodeNeed::Unneeded => PendingState::Approved(Approval::NoneNeeded),
         };
         self.waiting.push(PendingChange { number: number.clone(), session, made: now, state, failure: None, proposal });
         Ok(number)
@@ -113,16 +116,34 @@ impl PendingChanges {
         let pending = self.find(number, session, now)?;
         let needs_code = match pending.state {
             PendingState::Asking { .. } => true,
-            PendingState::Approved => false,
+            PendingState::Approved(_) => false,
             PendingState::Void => return None,
         };
         Some(ShownPending { proposal: pending.proposal.clone(), needs_code, failure: pending.failure.clone() })
     }
 
     /// Returns a change that needs no code any more. It stays, in case that its check fails.
-    pub(super) fn approved(&mut self, number: &str, session: SessionMark, now: Duration) -> Option<ProposedChange> {
+    pub(super) fn approved(
+        &mut self,
+        number: &str,
+        session: SessionMark,
+        now: Duration,
+    ) -> Option<(ProposedChange, Approval)> {
         let pending = self.find(number, session, now)?;
-        matches!(pending.state, PendingState::Approved).then(|| pending.proposal.clone())
+        let PendingState::Approved(approval) = pending.state else { return None };
+        Some((pending.proposal.clone(), approval))
+    }
+
+    /// Lets a change wait for a code that it didn't need at first.
+    pub(super) fn ask_for_code(&mut self, number: &str, session: SessionMark, proposal: ProposedChange) {
+        let is_it = |pending: &&mut PendingChange| pending.number == number && pending.session.is_same(&session);
+        if let Some(pending) = self.waiting.iter_mut().find(is_it)
+            && matches!(pending.state, PendingState::Approved(Approval::NoneNeeded))
+        {
+            pending.state = PendingState::Asking { code: None, wrong: 0 };
+            pending.failure = None;
+            pending.proposal = proposal;
+        }
     }
 
     /// Notes why a change couldn't be made.
@@ -170,7 +191,7 @@ impl PendingChanges {
         let given = digest_code(&pending.number, session, &pending.proposal, &typed);
         let PendingState::Asking { code, wrong } = &mut pending.state else { return TypedCode::Unknown };
         if code.as_ref().is_some_and(|code| is_same(code, &given)) {
-            pending.state = PendingState::Approved;
+            pending.state = PendingState::Approved(Approval::ByCode);
             return TypedCode::Right;
         }
         *wrong += 1;
@@ -228,7 +249,6 @@ mod tests {
             words: vec![format!("AUTONOMY: {autonomy}")],
             change: PageChange::Settings(changes),
             back: SettingsPlace::Permissions,
-            needs_code: true,
         }
     }
 
@@ -241,10 +261,10 @@ mod tests {
     fn a_code_works_once_for_its_change_and_session_and_not_for_long() {
         let (me, other) = (SessionMark::from_cookie("me"), SessionMark::from_cookie("other"));
         let mut changes = PendingChanges::default();
-        let first = changes.add(me, proposal("2"), s(0)).unwrap();
+        let first = changes.add(me, proposal("2"), CodeNeed::Required, s(0)).unwrap();
         let code = find_code(&changes.issue_codes(CodeScope::Unissued, s(1)).unwrap());
         assert!(changes.issue_codes(CodeScope::Unissued, s(1)).unwrap().expose().is_empty());
-        let second = changes.add(me, proposal("2"), s(1)).unwrap();
+        let second = changes.add(me, proposal("2"), CodeNeed::Required, s(1)).unwrap();
         changes.issue_codes(CodeScope::Unissued, s(1)).unwrap();
         assert_eq!(changes.try_code(&first, other, &code, s(2)), TypedCode::Unknown, "another session's");
         assert_eq!(changes.try_code(&second, me, &code, s(2)), TypedCode::Wrong { left: 4 }, "another change's");
@@ -265,7 +285,7 @@ mod tests {
         let me = SessionMark::from_cookie("me");
         let mut changes = PendingChanges::default();
         for _ in 0..MAX_PENDING {
-            let number = changes.add(me, proposal("2"), s(0)).unwrap();
+            let number = changes.add(me, proposal("2"), CodeNeed::Required, s(0)).unwrap();
             changes.issue_codes(CodeScope::Every, s(0)).unwrap();
             for left in (0..MAX_WRONG).rev() {
                 assert_eq!(changes.try_code(&number, me, "", s(0)), TypedCode::Wrong { left });
@@ -273,16 +293,16 @@ mod tests {
             assert_eq!(changes.try_code(&number, me, "", s(0)), TypedCode::Unknown);
             changes.forget(&number, me);
         }
-        assert_eq!(changes.add(me, proposal("2"), s(599)), Err(NotKept::Full));
-        assert!(changes.add(me, proposal("2"), s(600)).is_ok());
+        assert_eq!(changes.add(me, proposal("2"), CodeNeed::Required, s(599)), Err(NotKept::Full));
+        assert!(changes.add(me, proposal("2"), CodeNeed::Required, s(600)).is_ok());
     }
 
     #[test]
     fn changes_whose_check_failed_leave_room_for_others() {
         let me = SessionMark::from_cookie("me");
         let mut changes = PendingChanges::default();
-        let free = || ProposedChange { needs_code: false, ..proposal("0") };
-        let numbers: Vec<String> = (0..=MAX_PENDING).map(|_| changes.add(me, free(), s(0)).unwrap()).collect();
+        let mut add = || changes.add(me, proposal("0"), CodeNeed::Unneeded, s(0)).unwrap();
+        let numbers: Vec<String> = (0..=MAX_PENDING).map(|_| add()).collect();
         assert!(changes.approved(&numbers[0], me, s(0)).is_none());
         assert!(changes.approved(&numbers[1], me, s(0)).is_some());
     }
@@ -290,7 +310,7 @@ mod tests {
     #[test]
     fn the_terminal_shows_what_the_code_is_for() {
         let mut changes = PendingChanges::default();
-        changes.add(SessionMark::from_cookie("me"), proposal("2"), s(0)).unwrap();
+        changes.add(SessionMark::from_cookie("me"), proposal("2"), CodeNeed::Required, s(0)).unwrap();
         let notice = changes.issue_codes(CodeScope::Every, s(61)).unwrap();
         assert!(notice.expose().contains("    AUTONOMY: 2\n") && notice.expose().contains("within 9 minutes"));
     }

@@ -134,6 +134,13 @@ async fn take_back(
             let given = site.run_blocking(|desk| Ok(CurrentSettings::read(desk)?.given)).await?;
             ProposedChange::from_changes(&given, changes, place)
         }
+        PageChange::RestoreServer { name, block } => {
+            let lines = block.clone();
+            let told =
+                site.run_blocking(move |desk| Ok(change::describe_block(&lines, desk.config.home.as_deref()))).await?;
+            let words = format!("The MCP server {name} comes back: {told}");
+            Some(ProposedChange::new(&words, PageChange::RestoreServer { name, block }, place))
+        }
         other => Some(ProposedChange::new(&format!("Taken back: {}", words.join(", ")), other, place)),
     };
     match proposal {

@@ -28,10 +28,11 @@ use reveille_tools::mcp::client::{
 
 use super::{
     CurrentSettings, SettingsPlace,
+    apply::MEANWHILE,
     change::{self, PageChange, ProposedChange, describe_place},
     confirm::render_last_change,
     fields::{SentFields, capitalize, render_code_badge},
-    lock, render_place,
+    render_place,
 };
 use crate::page::{
     entrance::SessionMark,
@@ -191,26 +192,32 @@ async fn ask_server(State(site): State<Arc<PageSite>>, Form(form): Form<ServerFo
     Ok(site.redirect_with_note(PLACE.path(), told))
 }
 
-/// Accepts the list that was shown, and no other.
-async fn accept_tools(State(site): State<Arc<PageSite>>, Form(form): Form<ServerForm>) -> Result<Redirect, PageError> {
-    let of_site = Arc::clone(&site);
-    let told = site
+/// Accepts the list that was shown. One in place of another is shown at the terminal, too.
+async fn accept_tools(
+    State(site): State<Arc<PageSite>>,
+    Extension(session): Extension<SessionMark>,
+    Form(form): Form<ServerForm>,
+) -> Result<Response, PageError> {
+    let ServerForm { name, list, .. } = form;
+    let (of_name, of_list) = (name.clone(), list.clone());
+    let words = site
         .run_blocking(move |desk| {
-            let _writing = lock(&of_site.settings.writing);
-            let dir = desk.config.mcp_pins_dir();
-            // The name becomes a file's, so only one from the file counts.
-            let settings = Settings::for_workspace(desk.config);
-            settings.get(&form.name).ok_or_else(|| missing(&form.name))?;
-            let found = Pin::load(&dir, &form.name).found.filter(|found| found.sha256() == form.list);
-            let Some(found) = found else {
-                return Ok("What it offers has changed meanwhile. Nothing was accepted: please look again.".to_owned());
-            };
-            let pin = Pin { accepted: Some(found), found: None };
-            pin.save(&dir, &form.name).map_err(|error| PageError::Refused(format!("{error}. Nothing was changed.")))?;
-            Ok(format!("Accepted. The AI model sees the tools of {} from the next wake on.", form.name))
+            let config = CurrentSettings::read(desk)?.config;
+            Settings::for_workspace(&config).get(&of_name).ok_or_else(|| missing(&of_name))?;
+            let pin = Pin::load(&config.mcp_pins_dir(), &of_name);
+            Ok(pin.found.filter(|found| found.sha256() == of_list).map(|found| {
+                let changes = pin.accepted.unwrap_or_default().describe_changes(&found);
+                desk.clean_text(&format!("The tools of the MCP server {of_name}: {changes}"))
+            }))
         })
         .await?;
-    Ok(site.redirect_with_note(PLACE.path(), told))
+    match words {
+        Some(words) => {
+            let proposal = ProposedChange::new(&words, PageChange::AcceptTools { name, list }, PLACE);
+            change::submit(&site, session, proposal).await
+        }
+        None => Ok(site.redirect_with_note(PLACE.path(), MEANWHILE.to_owned()).into_response()),
+    }
 }
 
 fn missing(name: &str) -> PageError {
@@ -277,7 +284,10 @@ fn render_server(desk: &PageContext<'_>, config: &Config, server: &Server, switc
                     form action="/settings/servers/accept" method="post" {
                         input type="hidden" name="name" value=(server.name);
                         input type="hidden" name="list" value=(found.sha256());
-                        p .actions { button .first type="submit" { "Accept these tools" } }
+                        p .actions {
+                            button .first type="submit" { "Accept these tools" }
+                            @if pin.accepted.is_some() { (render_code_badge()) }
+                        }
                     }
                 }
             } @else if pin.accepted.is_none() && is_on {

@@ -66,19 +66,12 @@ async fn save_token(
     }
 }
 
-/// Offers a pairing code. While somebody may speak already, another person widens authority.
 async fn offer_code(
     State(site): State<Arc<PageSite>>,
     Extension(session): Extension<SessionMark>,
 ) -> Result<Response, PageError> {
-    let is_anybody = site.run_blocking(|desk| {
-        let current = CurrentSettings::read(desk)?;
-        Ok(pairing::list_people(&current.config, desk.open_store()?.as_ref())?.1)
-    });
     let words = "Listen to whoever sends a pairing code to your bot";
-    let proposal =
-        ProposedChange { needs_code: is_anybody.await?, ..ProposedChange::new(words, PageChange::Pair, PLACE) };
-    change::submit(&site, session, proposal).await
+    change::submit(&site, session, ProposedChange::new(words, PageChange::Pair, PLACE)).await
 }
 
 fn render_page(
@@ -107,7 +100,7 @@ fn render_page(
                         button .first[!is_anybody] type="submit" {
                             @if is_anybody { "Pair another person" } @else { "Pair your telephone" }
                         }
-                        @if is_anybody { (render_code_badge()) }
+                        (render_code_badge())
                     }
                 }
             } @else {

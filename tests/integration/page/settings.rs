@@ -16,6 +16,8 @@ use crate::{
 
 /// A string shaped like a key, but not a real one.
 const WRONG_KEY: &str = "sk-ant-api03-wrong-key-0123456789";
+/// A key that looks like any word.
+const SEARCH_KEY: &str = "Quiet7harbour2lantern9meadow";
 /// Every page of the settings.
 const PAGES: [&str; 15] = [
     "/settings",
@@ -187,6 +189,11 @@ fn what_widens_authority_needs_the_code_of_just_this_change_and_session() {
     assert!(last.status == 422 && last.body.contains("this change is dropped"), "{last:?}");
     assert_eq!(env.wake(&["page", "--code"]).code, 1);
     assert!(!file(&env).contains("AUTONOMY"));
+    // The terminal shows a long list up to its end.
+    let people: Vec<String> = (1..60).map(|id| (id * 1_000_001).to_string()).collect();
+    page.post("/settings/one?name=ALLOWED_CHAT_IDS", &[("ALLOWED_CHAT_IDS", &people.join(","))]).pending();
+    let told = env.wake(&["page", "--code"]).ok().stdout;
+    assert!(told.contains("59000059"), "{told}");
     // Every other way to widen asks, too; less doesn't.
     for (path, fields) in [
         ("/settings/one?name=OPENAI_BASE_URL", [("OPENAI_BASE_URL", "https://evil.example/v1")]),
@@ -209,7 +216,7 @@ fn a_key_is_tried_at_once_and_never_comes_out() {
     env.set("TELEGRAM_API_URL", &telegram.url()).set("ANTHROPIC_BASE_URL", &claude.url());
     env.wake(&["--once"]).ok();
     let page = ServedPage::open(&env);
-    let secrets = [API_KEY, TOKEN, WRONG_KEY];
+    let secrets = [API_KEY, TOKEN, WRONG_KEY, SEARCH_KEY];
     let bodies = std::cell::RefCell::new(Vec::<String>::new());
     let post = |path: &str, fields: &[(&str, &str)]| {
         let answered = page.post(path, fields);
@@ -236,9 +243,18 @@ fn a_key_is_tried_at_once_and_never_comes_out() {
     assert_eq!(file(&env), "# mine\n");
     let again = post("/settings/retry", &[("change", &number)]).pending();
     assert_eq!(again, number);
-    post("/settings/drop", &[("change", &number)]).see_other();
     let saved = post("/settings/answers", &[("service", "api"), ("ANTHROPIC_API_KEY", API_KEY)]).see_other();
     assert!(page.get(&saved).ok().contains("Claude accepts the key"));
+    // There is a key meanwhile, so the first change would replace it, and now needs a code.
+    let again = post("/settings/retry", &[("change", &number), ("anyway", "yes")]).pending();
+    let shown = page.get(&format!("/settings/confirm?change={again}")).ok();
+    assert!(again == number && shown.contains("A code, please") && file(&env).contains(API_KEY), "{shown}");
+    post("/settings/drop", &[("change", &number)]).see_other();
+    // In the chat, a key that was saved on the page is masked, even one without a known shape.
+    post("/settings/one?name=BRAVE_API_KEY", &[("BRAVE_API_KEY", SEARCH_KEY)]).see_other();
+    assert!(file(&env).contains(SEARCH_KEY));
+    post("/chat", &[("text", &format!("my key is {SEARCH_KEY}")), ("key", "k1")]).see_other();
+    assert!(page.get("/chat").ok().contains("my key is ***"));
     let saved = post("/settings/telegram", &[("TELEGRAM_BOT_TOKEN", TOKEN)]).see_other();
     assert!(page.get(&saved).ok().contains("@reveille_bot"));
     assert!(file(&env).contains(API_KEY) && file(&env).contains(TOKEN));
@@ -266,7 +282,10 @@ fn pairing_shows_a_code_and_a_qr_code_and_then_who_has_paired() {
     let page = ServedPage::open(&env);
     let shown = page.get("/settings/telegram").ok();
     assert!(shown.contains("Nobody yet") && !shown.contains("<svg class=\"qr\""), "{shown}");
-    let offered = page.post("/settings/pair", &[("x", "")]).see_other();
+    // The browser's session alone lets nobody in, not even the first person.
+    let number = page.post("/settings/pair", &[("x", "")]).pending();
+    assert!(!page.get("/settings/telegram").ok().contains("set-pair-code"), "offered without a code");
+    let offered = page.post("/settings/confirm", &[("change", &number), ("code", &page.code())]).see_other();
     let shown = page.get(&offered).ok();
     let code = shown.split_once("set-pair-code\">").unwrap().1.split('<').next().unwrap().to_owned();
     assert!(shown.contains("<svg class=\"qr\"") && shown.contains("@reveille_bot"), "{shown}");
@@ -280,7 +299,7 @@ fn pairing_shows_a_code_and_a_qr_code_and_then_who_has_paired() {
     eventually("it is paired", || page.get("/settings/telegram").ok().contains("paired</span>"));
     let shown = page.get("/settings/telegram").ok();
     assert!(!shown.contains(&code) && shown.contains("Pair another person"), "{shown}");
-    // A further person is a matter for the terminal.
+    // So does a further person.
     page.post("/settings/pair", &[("x", "")]).pending();
     bot.signal(rustix::process::Signal::TERM);
     bot.end().ok();
@@ -368,11 +387,30 @@ fn a_server_is_tried_shown_in_its_words_and_used_once_accepted() {
     assert!(page.get("/settings/servers").ok().contains("Accept these tools"), "another list was accepted");
     page.post("/settings/servers/accept", &[("name", "peer"), ("list", list)]).see_other();
     assert!(env.wake(&["mcp", "list"]).ok().stdout.contains("look"));
+    // Another list in its place is shown at the terminal.
+    let tools = json!([{"name": "wipe", "description": "Wipes all", "inputSchema": {"type": "object"}}]);
+    std::fs::write(dir.join("tools.json"), tools.to_string()).unwrap();
+    page.post("/settings/servers/ask", &[("name", "peer")]).see_other();
+    let shown = page.get("/settings/servers").ok();
+    let list = shown.split_once("name=\"list\" value=\"").unwrap().1.split('"').next().unwrap();
+    let number = page.post("/settings/servers/accept", &[("name", "peer"), ("list", list)]).pending();
+    let told = env.wake(&["page", "--code"]).ok().stdout;
+    assert!(told.contains("`wipe` is new") && told.contains("`look` is gone"), "{told}");
+    let pin = env.workspace().join("mcp-pins/peer.json");
+    page.post("/settings/confirm", &[("change", &number), ("code", &find_code(&told))]).see_other();
+    assert!(std::fs::read_to_string(&pin).unwrap().contains("wipe"));
     page.post("/settings/servers/switch", &[("name", "peer"), ("to", "off")]).see_other();
     assert!(page.get("/settings/servers").ok().contains("Switch on: peer"));
     page.post("/settings/servers/switch", &[("name", "peer"), ("to", "on")]).pending();
     page.post("/settings/servers/remove", &[("name", "peer")]).see_other();
     assert!(!std::fs::read_to_string(env.workspace().join("mcp.toml")).unwrap().contains("peer"));
+    // Another one of this name would begin anew. The terminal shows what comes back.
+    assert!(!pin.exists());
+    let shown = page.get("/settings/servers").ok();
+    let number = shown.split_once("/settings/undo").unwrap().1.split_once("value=\"").unwrap().1;
+    page.post("/settings/undo", &[("change", number.split('"').next().unwrap())]).pending();
+    let told = env.wake(&["page", "--code"]).ok().stdout;
+    assert!(told.contains(&format!("peer comes back: it runs the program {program}")), "{told}");
 }
 
 #[test]

@@ -312,6 +312,17 @@ impl Pin {
         file::create_private_dirs(dir)?;
         file::replace_durably(&pin_path(dir, server), serde_json::to_string_pretty(self)?.as_bytes())
     }
+
+    /// Forgets what was accepted of a server, so that another one of its name begins anew.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn remove(dir: &Path, server: &str) -> io::Result<()> {
+        match std::fs::remove_file(pin_path(dir, server)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn pin_path(dir: &Path, server: &str) -> PathBuf {

@@ -17,11 +17,27 @@
 
   const isAtEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
 
-  // What stood somewhere else a moment ago decides nothing yet: a second click or an Enter was meant for what was there.
-  let movedAt = performance.now();
+  // A button that stood somewhere else a moment ago, or not at all, decides nothing yet: a second click or an Enter was meant for what was
+  // there. A stop always counts, since it harms nothing.
+  const ORDERS = "form button";
+  const place = (button) => {
+    const { top, left } = button.getBoundingClientRect();
+    return [identity(button), Math.round(top), Math.round(left)].join();
+  };
+  const places = () => new Set([...document.querySelectorAll(ORDERS)].map(place));
+  function settle(before = new Set()) {
+    const now = String(performance.now());
+    for (const button of document.querySelectorAll(ORDERS)) {
+      if (before.has(place(button))) continue;
+      button.dataset.moved = now;
+      setTimeout(() => button.dataset.moved === now && delete button.dataset.moved, SETTLING_MS);
+    }
+  }
   document.addEventListener("submit", (event) => {
-    const isButton = !event.target.querySelector(FIELDS);
-    if (isButton && performance.now() - movedAt < SETTLING_MS) event.preventDefault();
+    const form = event.target;
+    const button = event.submitter ?? form.querySelector("button");
+    if (form.querySelector(FIELDS) || form.querySelector("[name=text]")?.value === "/stop") return;
+    if (button?.dataset.moved) event.preventDefault();
   });
 
   // What a control does, and to what: the same place may hold another one's after a renewal.
@@ -42,6 +58,7 @@
 
   // Puts what has changed in place, and leaves open what was opened, and the focus on what had it.
   function renew(fresh, sent) {
+    const before = places();
     for (const section of sections()) {
       const next = fresh.getElementById(section.id);
       if (!next || next.innerHTML === section.dataset.was || isInUse(section, sent)) continue;
@@ -52,7 +69,6 @@
       const followed = section.id === "live-chat" && isAtEnd();
       section.replaceChildren(...next.childNodes);
       section.dataset.was = was;
-      movedAt = performance.now();
       for (const details of section.querySelectorAll("details")) {
         if (opened.has(named(details))) details.open = true;
       }
@@ -60,6 +76,7 @@
       if (section.id === "live-chat") hidePreview();
       if (followed) scrollTo(0, document.documentElement.scrollHeight);
     }
+    settle(before);
     tellSeen();
   }
 
@@ -128,10 +145,12 @@
       return;
     }
     const outcome = fresh.getElementById("told");
-    if (!outcome) return void location.assign(answer.url);
+    if (!outcome && answer.ok) return void location.assign(answer.url);
     const isFromNote = told.contains(form);
-    told.replaceChildren(...outcome.childNodes);
-    for (const key of document.querySelectorAll("input[name=key]")) {
+    if (outcome) told.replaceChildren(...outcome.childNodes);
+    else tellRefusal(fresh);
+    // The key of a message goes with that message, and the key of a repeated request with the request.
+    for (const key of document.querySelectorAll("input[name=key]:not(#say input, [value^=again-])")) {
       key.value = fresh.querySelector("input[name=key]")?.value ?? key.value;
     }
     if (answer.ok) {
@@ -141,15 +160,25 @@
     }
     // What was changed is shown closed again; what was refused stays open.
     if (answer.ok && form.querySelector(FIELDS)) form.closest("details.change")?.removeAttribute("open");
-    renew(fresh, answer.ok ? form : null);
+    // The chat shows more than the answer may hold, so it is fetched from its own address.
+    if (document.getElementById("live-chat")) await refresh();
+    else if (outcome) renew(fresh, answer.ok ? form : null);
     if (isFromNote) {
       told.tabIndex = -1;
       told.focus({ preventScroll: true });
     }
   }
+  // An error's page has no place for outcomes: its words are shown here, so that nothing typed is lost.
+  function tellRefusal(page) {
+    const why = document.createElement("p");
+    why.className = "note bad";
+    why.setAttribute("role", "alert");
+    why.textContent = page.querySelector("main p:not(#connection)")?.textContent ?? "That didn’t work.";
+    told.replaceChildren(why);
+  }
   if (told) {
     document.addEventListener("submit", (event) => {
-      if (event.defaultPrevented || event.target.method !== "post") return;
+      if (event.defaultPrevented || event.target.method !== "post" || event.target.id === "say") return;
       event.preventDefault();
       sendInPlace(event.target, event.submitter);
     });
@@ -199,6 +228,7 @@
     field.form?.requestSubmit();
   });
 
+  settle();
   const hint = document.getElementById("enter-sends");
   if (hint) hint.hidden = matchMedia("(pointer: coarse)").matches;
   if (sections().length === 0) return;
@@ -210,11 +240,16 @@
     tellSeen(true);
   });
   // A chat begins at its end.
-  if (document.getElementById("live-chat")) scrollTo(0, document.documentElement.scrollHeight);
+  const showEnd = () => scrollTo(0, document.documentElement.scrollHeight);
+  if (document.getElementById("live-chat")) showEnd();
+  document.addEventListener("said", () => {
+    showEnd();
+    refresh();
+  });
   addEventListener("pagehide", rest);
   addEventListener("pageshow", (event) => {
     if (!event.persisted) return;
-    movedAt = performance.now();
+    settle();
     isLost = true;
     listen();
     tellSeen(true);

@@ -273,8 +273,15 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens an existing database read-only; `None` if the file is missing.
+    /// Opens an existing database read-only; `None` if the file is missing or holds no tables yet, as while another process creates it.
     pub fn open_read_only(path: &Path) -> Result<Option<Self>> {
+        // What can't be read is told by the first query.
+        let is_made = |store: &Self| !store.read_schema().is_ok_and(|schema| schema.found == 0);
+        Ok(Self::open_file_read_only(path)?.filter(is_made))
+    }
+
+    /// Opens any existing database file read-only, whatever it holds; `None` if it is missing.
+    fn open_file_read_only(path: &Path) -> Result<Option<Self>> {
         if !path.exists() {
             return Ok(None);
         }

@@ -40,7 +40,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] if our programs didn't write it; [`StoreError::Newer`] if it is too new for this program.
     pub fn open_foreign(path: &Path) -> Result<Self> {
-        let store = Self::open_read_only(path)?.ok_or_else(|| StoreError::Damaged("the file is missing".to_owned()))?;
+        let store =
+            Self::open_file_read_only(path)?.ok_or_else(|| StoreError::Damaged("the file is missing".to_owned()))?;
         // Triggers, views and virtual tables run during reads and writes. Our schema has none.
         let Some(conn) = store.conn.as_sqlite() else { return Ok(store) };
         conn.pragma_update(None, "trusted_schema", false)?;

@@ -5,6 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use reveille_base::file;
@@ -81,15 +82,20 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 
 /// Removes the partial files in a folder and returns their number.
 pub(super) fn remove_partial_files(folder: &Path) -> io::Result<usize> {
-    remove_ending(folder, PART)
+    remove_ending(folder, PART, |_| Ok(true))
 }
 
-/// Removes the uploads that a killed page server left behind. Call it before the server accepts any.
-pub(crate) fn remove_uploads(folder: &Path) -> io::Result<usize> {
-    remove_ending(folder, UPLOAD)
+/// Removes the uploads that a killed page server left behind: those that were last written before `before`. A younger one may be another
+/// machine's, which shares the folder and is still receiving it.
+pub(crate) fn remove_uploads(folder: &Path, before: SystemTime) -> io::Result<usize> {
+    remove_ending(folder, UPLOAD, |file| Ok(file.metadata()?.modified()? < before))
 }
 
-fn remove_ending(folder: &Path, ending: &str) -> io::Result<usize> {
+fn remove_ending(
+    folder: &Path,
+    ending: &str,
+    is_left: impl Fn(&fs::DirEntry) -> io::Result<bool>,
+) -> io::Result<usize> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         entries => entries?,
@@ -98,7 +104,7 @@ fn remove_ending(folder: &Path, ending: &str) -> io::Result<usize> {
     for entry in entries {
         let entry = entry?;
         // fault: bot-begins-sweeps-whole
-        if entry.file_name().to_string_lossy().ends_with(ending) && entry.file_type()?.is_file() {
+        if entry.file_name().to_string_lossy().ends_with(ending) && entry.file_type()?.is_file() && is_left(&entry)? {
             file::remove_if_there(&entry.path())?;
             n += 1;
         }
@@ -136,5 +142,11 @@ mod tests {
         assert_eq!(remove_partial_files(dir.path()).unwrap(), 1);
         assert!(dir.path().join("1.ogg").exists());
         assert_eq!(remove_partial_files(&dir.path().join("not/there")).unwrap(), 0);
+        let at = |seconds| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        for (name, written_at) in [("old.upload", 50), ("running.upload", 70)] {
+            File::create(dir.path().join(name)).unwrap().set_modified(at(written_at)).unwrap();
+        }
+        assert_eq!(remove_uploads(dir.path(), at(60)).unwrap(), 1);
+        assert!(dir.path().join("running.upload").exists());
     }
 }

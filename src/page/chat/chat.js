@@ -151,21 +151,65 @@
   });
 
   form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (isSending) return;
     // The words go with what is being recorded.
     if (recorder) {
-      event.preventDefault();
       isKept = true;
       recorder.stop();
       return;
     }
     const isEmpty = !text.value.trim() && files.length === 0 && !voiceField?.files.length;
-    if (isEmpty) {
-      event.preventDefault();
-      text.focus();
-      return;
-    }
-    if (files.length > 0 || voiceField?.files.length) form.querySelector("[type=submit]").textContent = "Sending…";
+    if (isEmpty) return void text.focus();
+    sendMessage();
   });
+
+  // Sends without leaving the page, so that whatever isn't taken is still here.
+  let isSending = false;
+  let showVoice = () => {};
+  async function sendMessage() {
+    const button = form.querySelector("[type=submit]");
+    const sent = { text: text.value, files, voice: voiceField?.files[0] };
+    const body = new FormData(form);
+    isSending = true;
+    if (files.length > 0 || sent.voice) button.textContent = "Sending…";
+    try {
+      const answer = await fetch(form.getAttribute("action"), { method: "POST", body });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (answer.ok) clear(sent, page);
+      else tell(reasonOf(page));
+    } catch {
+      tell("I couldn’t be reached, so nothing may have been sent. Your message is still here.");
+    }
+    button.textContent = "Send";
+    isSending = false;
+    showVoice();
+  }
+
+  function reasonOf(page) {
+    // Here the files are still in their field.
+    page.getElementById("files-lost")?.remove();
+    const why = page.getElementById("say-refused") ?? page.querySelector("main p:not(#connection)");
+    return why?.textContent.trim() || "Your message wasn’t sent.";
+  }
+
+  // Takes away what was sent. What was written or added meanwhile stays.
+  function clear(sent, page) {
+    document.getElementById("say-refused")?.remove();
+    tell("");
+    text.value = text.value.startsWith(sent.text) ? text.value.slice(sent.text.length) : text.value;
+    text.defaultValue = "";
+    setFiles(files.filter((file) => !sent.files.includes(file)));
+    if (sent.voice) dropRecording();
+    form.querySelector("[name=key]").value = page.querySelector("#say [name=key]")?.value ?? "";
+    if (form.contains(document.activeElement) && !recorder) text.focus();
+    document.dispatchEvent(new Event("said"));
+  }
+
+  function dropRecording() {
+    voiceField.value = "";
+    form.querySelector("[name=seconds]").value = "";
+  }
 
   // A recording from the microphone is sent as a voice note. These are the kinds that the server can decode.
   const KINDS = ["audio/ogg;codecs=opus", "audio/mp4"];
@@ -182,21 +226,30 @@
   const seconds = () => Math.max(1, Math.round((performance.now() - recorder.begun) / 1000));
   function showState() {
     const isOn = recorder !== null;
+    // A recording that wasn't taken.
+    const isHeld = !isOn && voiceField.files.length > 0 && !isSending;
     record.textContent = isOn ? "Stop and send" : "Record";
     record.classList.toggle("bad", isOn);
-    discard.hidden = !isOn;
-    recorded.hidden = !isOn;
+    discard.hidden = recorded.hidden = !isOn && !isHeld;
+    if (isHeld) recorded.textContent = "Your recording is kept; “Send” sends it.";
     if (isOn) recorded.textContent = `${Math.floor(seconds() / 60)}:${String(seconds() % 60).padStart(2, "0")}`;
   }
 
+  let isStarting = false;
   async function begin() {
+    // The first click may still wait for the permission.
+    if (isStarting) return;
+    isStarting = true;
     let stream;
     try {
       stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, noiseSuppression: true } });
     } catch {
       return tell("I can’t use the microphone. Allow it for this page in your browser’s settings.");
+    } finally {
+      isStarting = false;
     }
     tell("");
+    dropRecording();
     const mine = new MediaRecorder(stream, { mimeType: kind, audioBitsPerSecond: BITS_PER_SECOND });
     const pieces = [];
     recorder = mine;
@@ -225,6 +278,7 @@
     form.requestSubmit();
   }
 
+  showVoice = showState;
   record.addEventListener("click", () => {
     if (!recorder) return void begin();
     isKept = true;
@@ -232,6 +286,8 @@
   });
   discard.addEventListener("click", () => {
     recorder?.stop();
+    dropRecording();
+    if (!recorder) showState();
     record.focus();
   });
 })();

@@ -3,6 +3,8 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use chrono::TimeDelta;
+
 use reveille_base::process::Leashed;
 use reveille_store::wake_lock;
 
@@ -13,21 +15,26 @@ use crate::bot::media::{remove_uploads, start_listener};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Interval between checks for the end of the child.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Time after which an upload that is no longer written was left behind.
+const UPLOAD_LEFT: TimeDelta = TimeDelta::hours(1);
 
 /// Listens to what was recorded, now and before this server started.
 pub(in crate::page) async fn run(site: &Arc<PageSite>) -> Infallible {
-    if let Err(error) = remove_uploads(&site.config().files_dir()) {
+    let before = site.config().clock().now() - UPLOAD_LEFT;
+    if let Err(error) = remove_uploads(&site.config().files_dir(), before.into()) {
         tracing::warn!(%error, "unfinished uploads can't be removed");
     }
     loop {
         match look(site).await {
             Waiting::Due => {
+                // A child that can't start, or ends at once, isn't started again and again.
+                let next = tokio::time::Instant::now() + LOOK_EVERY;
                 match start_listener(None, &site.config().settings_arguments()) {
                     Ok(child) => wait_for_end(child).await,
                     Err(error) => tracing::warn!(%error, "a recording can't be listened to now; it is tried again"),
                 }
                 site.nudge.notify_one();
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::time::sleep_until(next).await;
             }
             Waiting::Later => tokio::time::sleep(LOOK_EVERY).await,
             Waiting::Nothing => site.chat.recorded.notified().await,

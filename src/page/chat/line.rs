@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
-use reveille_base::{
-    disk::format_size,
-    words::{SENT_AGAIN, format_near_time},
-};
+use reveille_base::{disk::format_size, words::SENT_AGAIN};
 use reveille_media::{is_sound, words::describe_kind};
 use reveille_store::{Attachment, Exchange, Incoming, names_others};
 
 use super::{
     super::{
         markdown::{WrittenBy, render_markdown},
-        parts::render_untrusted_badge,
+        parts::{render_moment, render_untrusted_badge},
         site::PageContext,
     },
     file::file_address,
@@ -97,9 +94,7 @@ impl LineView<'_> {
         html! {
             (who)
             @if let Some(at) = at {
-                " " time datetime=(at.to_rfc3339_opts(SecondsFormat::Secs, true)) {
-                    (format_near_time(at, self.desk.now, self.desk.config.timezone))
-                }
+                " " (render_moment(at, self.desk.now, self.desk.config.timezone))
             }
         }
     }

@@ -99,25 +99,33 @@ impl ChatSession {
         clock::read_awake_time().saturating_sub(looked_at) > ATTENDED
     }
 
-    /// Records a form and returns true if it is new. The same form with another text is new: the person went back and corrected it.
-    fn take_form(&self, key: &str, text: &str) -> bool {
-        let form = (key.to_owned(), hash_action(text));
+    /// Stores what a form sends, once. The same form waits while the first is being stored, so that it never counts as stored when it isn't.
+    /// The same form with another text is new: the person went back and corrected it.
+    ///
+    /// # Errors
+    /// The errors of `store`; the form can then be sent again.
+    fn store_once<E>(&self, form: &FormMark, store: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        if form.key.is_empty() {
+            return store();
+        }
+        let form = (form.key.clone(), hash_action(&form.content));
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if keys.contains(&form) {
-            return false;
+            return Ok(());
         }
+        store()?;
         if keys.len() >= MAX_KEYS {
             keys.pop_front();
         }
         keys.push_back(form);
-        true
+        Ok(())
     }
+}
 
-    /// Forgets a form whose text couldn't be stored.
-    fn gives_back(&self, key: &str, text: &str) {
-        let form = (key.to_owned(), hash_action(text));
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).retain(|taken| *taken != form);
-    }
+/// A form's key and the identity of its content, by which a form that is sent twice is known.
+struct FormMark {
+    key: String,
+    content: String,
 }
 
 /// Closes the session once the chat is abandoned. A new message or visit opens it again.
@@ -221,17 +229,44 @@ fn mark_seen(store: &mut Store, session: &TerminalSession, seen: &str, now: Date
 mod tests {
     use super::*;
 
+    /// Sends a form, and says whether it was stored by this.
+    fn is_stored_by(chat: &ChatSession, key: &str, content: &str) -> bool {
+        let form = FormMark { key: key.to_owned(), content: content.to_owned() };
+        let mut is_stored = false;
+        chat.store_once(&form, || {
+            is_stored = true;
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+        is_stored
+    }
+
     #[test]
-    fn a_form_is_taken_once() {
+    fn a_form_is_stored_once() {
         let chat = ChatSession::new().unwrap();
-        assert!(chat.take_form("a", "tea") && !chat.take_form("a", "tea") && chat.take_form("b", "tea"));
-        assert!(chat.take_form("a", "soup"), "it was mended");
-        chat.gives_back("a", "tea");
-        assert!(chat.take_form("a", "tea") && !chat.take_form("a", "soup"));
+        assert!(is_stored_by(&chat, "a", "tea") && !is_stored_by(&chat, "a", "tea") && is_stored_by(&chat, "b", "tea"));
+        assert!(is_stored_by(&chat, "a", "soup"), "it was mended");
+        assert!(is_stored_by(&chat, "", "tea") && is_stored_by(&chat, "", "tea"), "it has no key");
         for n in 0..MAX_KEYS {
-            assert!(chat.take_form(&n.to_string(), "tea"));
+            assert!(is_stored_by(&chat, &n.to_string(), "tea"));
         }
-        assert!(chat.take_form("b", "tea"), "the oldest is forgotten");
+        assert!(is_stored_by(&chat, "b", "tea"), "the oldest is forgotten");
+    }
+
+    #[test]
+    fn a_second_click_waits_for_the_first_and_stores_what_that_could_not() {
+        let chat = ChatSession::new().unwrap();
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let form = FormMark { key: "a".to_owned(), content: "tea".to_owned() };
+            let first = chat.store_once(&form, || {
+                scope.spawn(|| begun.send(is_stored_by(&chat, "a", "tea")).unwrap());
+                assert!(has_begun.try_recv().is_err(), "it has an answer before the first has one");
+                Err("the disk is full")
+            });
+            assert_eq!(first, Err("the disk is full"));
+            assert!(has_begun.recv().unwrap());
+        });
     }
 
     #[test]

@@ -21,8 +21,8 @@ use super::{
         error::PageError,
         site::{PageContext, PageSite},
     },
-    PATH, mark_seen, open_store,
-    upload::{Upload, receive_upload},
+    FormMark, PATH, mark_seen, open_store,
+    upload::{MAX_FORM_BYTES, Upload, receive_upload},
     view::{Composer, render_page},
 };
 use crate::bot::{AfterPut, MAX_SAID_BYTES, store_terminal_statement};
@@ -30,8 +30,9 @@ use crate::bot::{AfterPut, MAX_SAID_BYTES, store_terminal_statement};
 /// The address that sends a request again.
 pub(super) const SAY_AGAIN: &str = "/chat/again";
 pub(super) fn routes() -> Router<Arc<PageSite>> {
-    // An upload limits each file by itself.
-    let upload = Router::new().route(PATH, post(receive_message)).layer(DefaultBodyLimit::disable());
+    // An upload limits each file by itself. This limits the rest, such as endless heads of fields.
+    let limit = DefaultBodyLimit::max(usize::try_from(MAX_FORM_BYTES).unwrap_or(usize::MAX));
+    let upload = Router::new().route(PATH, post(receive_message)).layer(limit);
     upload.route(SAY_AGAIN, post(send_again))
 }
 
@@ -58,12 +59,6 @@ struct SentMessage {
     seen: String,
 }
 
-/// A form's key and the identity of its content, by which a form that is sent twice is known.
-struct FormMark {
-    key: String,
-    content: String,
-}
-
 async fn receive_message(State(site): State<Arc<PageSite>>, request: Request) -> Result<Response, PageError> {
     site.chat.record_visit();
     let mut upload = read_form(&site, request).await?;
@@ -75,23 +70,16 @@ async fn receive_message(State(site): State<Arc<PageSite>>, request: Request) ->
         _ => None,
     };
     if let Some(why) = refused {
-        return show_refusal(&site, upload.text, why).await;
+        let composer = Composer { why: Some(why), ..Composer::give_back(&upload) };
+        return show_refusal(&site, composer).await;
     }
     let mark = FormMark { key: upload.key.clone(), content: upload.identity() };
-    if mark.key.is_empty() || site.chat.take_form(&mark.key, &mark.content) {
-        let of_site = Arc::clone(&site);
-        let typed = upload.text.clone();
-        // Done in one piece on its thread, since a reloading browser cancels what comes after an await.
-        let kept = site.run_blocking(move |desk| {
-            let kept = keep_upload(desk, &of_site, upload);
-            if kept.is_err() {
-                of_site.chat.gives_back(&mark.key, &mark.content);
-            }
-            kept
-        });
-        if let Err(error) = kept.await {
-            return show_failure(&site, typed, error).await;
-        }
+    let of_site = Arc::clone(&site);
+    let composer = Composer::give_back(&upload);
+    // Done in one piece on its thread, since a reloading browser cancels what comes after an await.
+    let kept = site.run_blocking(move |desk| of_site.chat.store_once(&mark, || keep_upload(desk, &of_site, upload)));
+    if let Err(error) = kept.await {
+        return show_failure(&site, composer, error).await;
     }
     Ok(Redirect::to(PATH).into_response())
 }
@@ -101,7 +89,7 @@ async fn read_form(site: &PageSite, request: Request) -> Result<Upload, PageErro
     let unread = || PageError::Refused("I couldn't read what was sent. Nothing was sent on.".to_owned());
     if is_upload(&request) {
         let form = Multipart::from_request(request, &()).await.map_err(|_| unread())?;
-        return receive_upload(site.config(), form).await;
+        return Ok(receive_upload(site.config(), form).await);
     }
     let Form(SayForm { text, key, seen }) = Form::from_request(request, &()).await.map_err(|_| unread())?;
     Ok(Upload::from_text(text, key, seen))
@@ -141,22 +129,19 @@ fn store_message(desk: &PageContext<'_>, session: &TerminalSession, said: &SentM
 }
 
 /// Shows why a message wasn't taken, and keeps the text in the field.
-async fn show_refusal(site: &Arc<PageSite>, typed: String, why: String) -> Result<Response, PageError> {
+async fn show_refusal(site: &Arc<PageSite>, composer: Composer) -> Result<Response, PageError> {
     let of_site = Arc::clone(site);
-    let page = site.run_blocking(move |desk| {
-        let composer = Composer { typed, why: Some(why), ..Composer::default() };
-        render_page(desk, &of_site.chat.session, None, &composer)
-    });
+    let page = site.run_blocking(move |desk| render_page(desk, &of_site.chat.session, None, &composer));
     Ok((StatusCode::UNPROCESSABLE_ENTITY, page.await?).into_response())
 }
 
 /// Shows the error and keeps the text in the field.
-async fn show_failure(site: &Arc<PageSite>, typed: String, error: PageError) -> Result<Response, PageError> {
+async fn show_failure(site: &Arc<PageSite>, composer: Composer, error: PageError) -> Result<Response, PageError> {
     let of_site = Arc::clone(site);
     let page = site.run_blocking(move |desk| {
         let why =
             format!("Your message wasn't saved: {}. The text is still below.", desk.clean_text(&error.to_string()));
-        let composer = Composer { typed, why: Some(why), ..Composer::default() };
+        let composer = Composer { why: Some(why), ..composer };
         render_page(desk, &of_site.chat.session, None, &composer)
     });
     Ok((StatusCode::INTERNAL_SERVER_ERROR, page.await?).into_response())
@@ -176,14 +161,8 @@ async fn send_again(State(site): State<Arc<PageSite>>, Form(form): Form<AgainFor
     let of_site = Arc::clone(&site);
     let sent = site.run_blocking(move |desk| {
         let said = read_request(desk, form.message)?;
-        if form.key.is_empty() || of_site.chat.take_form(&form.key, &said.text) {
-            let kept = keep_message(desk, &of_site, &said);
-            if kept.is_err() {
-                of_site.chat.gives_back(&form.key, &said.text);
-            }
-            return kept;
-        }
-        Ok(())
+        let mark = FormMark { key: form.key, content: said.text.clone() };
+        of_site.chat.store_once(&mark, || keep_message(desk, &of_site, &said))
     });
     sent.await?;
     Ok(Redirect::to(PATH).into_response())

@@ -28,7 +28,6 @@ use reveille_media::{
 };
 use reveille_store::{LandedFile, NewAttachment};
 
-use super::super::error::PageError;
 use crate::bot::{
     MAX_SAID_BYTES,
     media::{Landing, describe_landed_file},
@@ -36,8 +35,12 @@ use crate::bot::{
 
 /// Maximum files of one message.
 pub(super) const MAX_FILES: usize = 10;
+/// Maximum bytes of a whole form: its files, and room for its text and the heads of its fields.
+pub(super) const MAX_FORM_BYTES: u64 = MAX_FILES as u64 * MAX_FILE_BYTES + 1024 * 1024;
 /// Longest wait for the next piece.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest time for a whole form.
+const FORM_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Maximum characters of a file's name.
 const MAX_NAME_CHARS: usize = 128;
 /// Random bytes in the name of a stored file.
@@ -63,6 +66,8 @@ pub(super) struct Upload {
     /// The length of the recording.
     seconds: Option<i64>,
     files: Vec<StagedFile>,
+    /// A file came, whether or not it was taken.
+    pub(super) has_sent_files: bool,
     /// The first reason why the message can't be taken.
     pub(super) refused: Option<String>,
 }
@@ -78,6 +83,10 @@ struct StagedFile {
     digest: String,
 }
 
+/// The connection ended, stalled or sent too much before the form's end.
+#[derive(Debug)]
+struct CutOff;
+
 /// The reason why files couldn't be put in their places.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotPlaced {
@@ -87,27 +96,15 @@ pub(super) enum NotPlaced {
     NoName(#[from] NoRandomness),
 }
 
-/// Reads a form to its end.
-///
-/// # Errors
-/// [`PageError::Refused`] if it doesn't arrive in full. Its files are removed.
-pub(super) async fn receive_upload(config: &Config, mut form: Multipart) -> Result<Upload, PageError> {
+/// Reads a form to its end. One that doesn't arrive in full is refused: its files are removed, and its text is kept if it came.
+pub(super) async fn receive_upload(config: &Config, form: Multipart) -> Upload {
     let mut upload = Upload::default();
-    while let Some(field) = wait_for(form.next_field()).await? {
-        let name = field.name().unwrap_or_default().to_owned();
-        match name.as_str() {
-            "text" => upload.text = read_text(field).await?,
-            "key" => upload.key = read_text(field).await?,
-            "seen" => upload.seen = read_text(field).await?,
-            "seconds" => {
-                upload.seconds = read_text(field).await?.parse().ok().filter(|n| (1..=MAX_SECONDS).contains(n));
-            }
-            "files" => upload.read_file(config, field, FileField::Chosen).await?,
-            "voice" => upload.read_file(config, field, FileField::Recorded).await?,
-            _ => drain(field).await?,
-        }
+    let read = tokio::time::timeout(FORM_TIMEOUT, upload.read_fields(config, form)).await;
+    if !matches!(read, Ok(Ok(()))) {
+        upload.files.clear();
+        upload.refuse("Your message didn't arrive in full. Nothing was sent.".to_owned());
     }
-    Ok(upload)
+    upload
 }
 
 impl Upload {
@@ -154,14 +151,33 @@ impl Upload {
         Ok((lines.join("\n"), landed))
     }
 
+    async fn read_fields(&mut self, config: &Config, mut form: Multipart) -> Result<(), CutOff> {
+        while let Some(field) = wait_for(form.next_field()).await? {
+            let name = field.name().unwrap_or_default().to_owned();
+            match name.as_str() {
+                "text" => self.text = read_text(field).await?,
+                "key" => self.key = read_text(field).await?,
+                "seen" => self.seen = read_text(field).await?,
+                "seconds" => {
+                    self.seconds = read_text(field).await?.parse().ok().filter(|n| (1..=MAX_SECONDS).contains(n));
+                }
+                "files" => self.read_file(config, field, FileField::Chosen).await?,
+                "voice" => self.read_file(config, field, FileField::Recorded).await?,
+                _ => drain(field).await?,
+            }
+        }
+        Ok(())
+    }
+
     fn refuse(&mut self, why: String) {
         self.refused.get_or_insert(why);
     }
 
     /// Reads a file. An empty field without a name is a form's unused one.
-    async fn read_file(&mut self, config: &Config, mut field: Field<'_>, from: FileField) -> Result<(), PageError> {
+    async fn read_file(&mut self, config: &Config, mut field: Field<'_>, from: FileField) -> Result<(), CutOff> {
         let name = field.file_name().and_then(clean_name);
         let stated = field.content_type().map(|mime| first_chars(mime, MAX_NAME_CHARS).to_owned());
+        self.has_sent_files |= name.is_some();
         let Some(first) = next_piece(&mut field).await? else {
             if let Some(name) = name {
                 self.refuse(format!("{name} is empty, so nothing was sent."));
@@ -227,7 +243,7 @@ async fn write_file(
     config: &Config,
     field: &mut Field<'_>,
     first: Bytes,
-) -> Result<Result<WrittenFile, Unwritten>, PageError> {
+) -> Result<Result<WrittenFile, Unwritten>, CutOff> {
     let mut writing = match begin_file(config) {
         Ok(writing) => writing,
         Err(why) => return Ok(Err(why.into())),
@@ -302,7 +318,7 @@ fn has_room(config: &Config) -> bool {
 }
 
 /// Reads a field of text. One that is too long is cut one byte after the limit, so that it is refused.
-async fn read_text(mut field: Field<'_>) -> Result<String, PageError> {
+async fn read_text(mut field: Field<'_>) -> Result<String, CutOff> {
     let mut bytes = Vec::new();
     while let Some(piece) = wait_for(field.chunk()).await? {
         let room = usize::try_from(MAX_SAID_BYTES).unwrap_or(usize::MAX).saturating_add(1).saturating_sub(bytes.len());
@@ -312,7 +328,7 @@ async fn read_text(mut field: Field<'_>) -> Result<String, PageError> {
 }
 
 /// Reads the next piece that isn't empty.
-async fn next_piece(field: &mut Field<'_>) -> Result<Option<Bytes>, PageError> {
+async fn next_piece(field: &mut Field<'_>) -> Result<Option<Bytes>, CutOff> {
     loop {
         match wait_for(field.chunk()).await? {
             Some(piece) if piece.is_empty() => {}
@@ -322,15 +338,14 @@ async fn next_piece(field: &mut Field<'_>) -> Result<Option<Bytes>, PageError> {
 }
 
 /// Reads a field to its end.
-async fn drain(mut field: Field<'_>) -> Result<(), PageError> {
+async fn drain(mut field: Field<'_>) -> Result<(), CutOff> {
     while wait_for(field.chunk()).await?.is_some() {}
     Ok(())
 }
 
 /// Waits for the next piece of the form.
-async fn wait_for<T>(piece: impl Future<Output = Result<T, MultipartError>>) -> Result<T, PageError> {
-    let lost = || PageError::Refused("Your message didn't arrive in full. Nothing was sent.".to_owned());
-    tokio::time::timeout(PIECE_TIMEOUT, piece).await.map_err(|_| lost())?.map_err(|_| lost())
+async fn wait_for<T>(piece: impl Future<Output = Result<T, MultipartError>>) -> Result<T, CutOff> {
+    tokio::time::timeout(PIECE_TIMEOUT, piece).await.map_err(|_| CutOff)?.map_err(|_| CutOff)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use super::{
     line::LineView,
     say::SAY_AGAIN,
     talk::{ChatLine, NewestTalk, TalkPage, format_mark, read_earlier, read_talk},
-    upload::MAX_FILES,
+    upload::{MAX_FILES, Upload},
 };
 use crate::bot::progress_line;
 
@@ -42,6 +42,15 @@ pub(super) struct Composer {
     pub(super) typed: String,
     /// The reason why it wasn't sent.
     pub(super) why: Option<String>,
+    /// The form's files, which no page can put back into their field.
+    pub(super) has_lost_files: bool,
+}
+
+impl Composer {
+    /// The field for a message that wasn't taken.
+    pub(super) fn give_back(upload: &Upload) -> Self {
+        Self { typed: upload.text.clone(), has_lost_files: upload.has_sent_files, ..Self::default() }
+    }
 }
 
 /// Renders the newest part of the conversation, with the field for a message.
@@ -61,7 +70,6 @@ pub(super) fn render_page(
     // An open page keeps its beginning.
     let renewed = build_address(PATH, &[("since", &format_mark(talk.page.earlier.unwrap_or(BEGINNING)))]);
     let content = html! {
-        (composer.note)
         (render_head(""))
         (render_older(talk.page.earlier))
         section #live-chat data-live=(renewed) {
@@ -80,6 +88,7 @@ pub(super) fn render_page(
         }
         div #preview .card hidden {}
         section #live-work data-live { (render_work(desk, &talk)) }
+        div #told { (composer.note) }
         (render_composer(desk, composer))
     };
     Ok(render_frame(PagePlace::Chat, "Chat", &content))
@@ -213,7 +222,12 @@ fn render_order(command: &str, name: &str) -> Markup {
 fn render_composer(desk: &PageContext<'_>, composer: &Composer) -> Markup {
     html! {
         form #say method="post" action=(PATH) enctype="multipart/form-data" data-max-bytes=(MAX_FILE_BYTES) data-max-files=(MAX_FILES) {
-            @if let Some(why) = &composer.why { p .note .bad role="alert" { (why) } }
+            @if let Some(why) = &composer.why {
+                p #say-refused .note .bad role="alert" {
+                    (why)
+                    @if composer.has_lost_files { span #files-lost { " Only the text was kept: add your files again." } }
+                }
+            }
             p #say-note .note .bad role="alert" hidden {}
             input type="hidden" name="key" value=(form_key());
             div .field {

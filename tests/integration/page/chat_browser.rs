@@ -113,30 +113,25 @@ fn an_answer_is_copied_asked_for_again_and_left_behind() {
     // The same request again is a new message that says so.
     claude.expect(Reply::text("It is grey today."));
     env.wait_for_end_of_wake();
-    browser.until("document.querySelector('.me form button')?.innerText === 'Try again'");
-    let again = "document.querySelector('.me form button').click()";
-    // A click right after a renewal is left out.
-    eventually("it is sent again", || {
-        browser.eval(&format!("document.querySelector('.me form button') && {again}"));
-        env.count_received() == 2
-    });
+    // A click on what has only just come there is left out.
+    browser.until("document.querySelector('.me form button:not([data-moved])')?.innerText === 'Try again'");
+    browser.eval("window.isTheSame = true; document.querySelector('.me form button').click()");
+    eventually("it is sent again", || env.count_received() == 2);
     browser.until("document.querySelector('#live-chat').innerText.includes('It is grey today.')");
     assert_eq!(browser.eval("[...document.querySelectorAll('.you')].at(-1).innerText.includes('sent again')"), true);
     assert_eq!(browser.eval("[...document.querySelectorAll('.you .words')].at(-1).innerText"), "what is the sky?");
     assert!(claude.requests()[1].last_text().contains("[sent again]\nwhat is the sky?"));
     // A new chat leaves out what was said, and deletes nothing.
     env.wait_for_end_of_wake();
-    let new = "[...document.querySelectorAll('button')].find((button) => button.innerText === 'New chat')?.click()";
-    eventually("it is a new chat", || {
-        browser.eval(new);
-        browser.eval("document.querySelector('#live-chat')?.innerText.includes('Started afresh')") == true
-    });
+    browser.eval("[...document.querySelectorAll('button')].find((button) => button.innerText === 'New chat').click()");
+    browser.until("document.querySelector('#live-chat').innerText.includes('Started afresh')");
     browser.until("document.querySelectorAll('.fresh').length === 1");
     claude.expect(Reply::text("Hello!"));
     say(&mut browser, "hello");
     browser.until("document.querySelector('#live-chat').innerText.includes('Hello!')");
     let request = claude.requests().pop().unwrap();
     assert!(!request.messages.concat().contains("grey"), "{:?}", request.messages);
+    assert_eq!(browser.eval("window.isTheSame"), true, "it was loaded again");
     assert!(page.get("/chat").ok().contains("It is grey today."));
     assert_eq!(browser.problems(), [""; 0]);
     env.wait_for_end_of_wake();
@@ -156,21 +151,65 @@ fn a_working_wake_is_stopped_by_its_button_and_goes_on_by_another() {
     browser.eval("document.querySelector('#text').focus()");
     browser.types("think for long");
     browser.press("Enter", 13, 0);
-    let press = |browser: &mut Chromium, name: &str, then: &str| {
-        eventually(name, || {
-            browser.eval(&format!(
-                "[...document.querySelectorAll('#live-work button')].find((button) => button.innerText === '{name}')?.click()"
-            ));
-            browser.eval(&format!("document.body?.innerText.includes('{then}')")) == true
-        });
+    // What is being written stays while the work is stopped and goes on.
+    let kept = env.path("kept.txt");
+    fs::write(&kept, "bread").unwrap();
+    choose_file(&mut browser, &kept);
+    browser.until("document.querySelector('#text').value === '' && document.querySelector('#chosen li')");
+    browser.types("half a thought");
+    let draft = "document.querySelector('#text').value + ' ' + document.querySelectorAll('#chosen li').length";
+    let button = |name: &str, which: &str| {
+        format!(
+            "[...document.querySelectorAll('#live-work button{which}')].find((button) => button.innerText === '{name}')"
+        )
     };
-    press(&mut browser, "Stop", "Stopped. New messages will wait.");
+    // A stop counts at once, however often the work renews itself.
+    browser.until(&format!("Boolean({})", button("Stop", "")));
+    browser.eval(&format!("window.isTheSame = true; {}.click()", button("Stop", "")));
+    browser.until("document.body.innerText.includes('Stopped. New messages will wait.')");
+    assert_eq!(browser.eval(draft), "half a thought 1");
     gate.open();
     env.wait_for_end_of_wake();
     browser.until("document.querySelector('.you .badge')?.innerText === 'waiting'");
     claude.expect(Reply::text("Here it is."));
-    press(&mut browser, "Continue", "Here it is.");
+    // Going on waits until its button is no news, since it comes where the other one was.
+    browser.until(&format!("Boolean({})", button("Continue", ":not([data-moved])")));
+    browser.eval(&format!("{}.click()", button("Continue", "")));
+    browser.until("document.body.innerText.includes('Here it is.')");
     assert_eq!(browser.eval("document.querySelector('.stopped')"), json!(null));
+    assert_eq!(browser.eval(draft), "half a thought 1");
+    assert_eq!(browser.eval("window.isTheSame"), true, "it was loaded again");
+    env.wait_for_end_of_wake();
+}
+
+#[test]
+fn what_is_refused_stays_with_its_files_until_it_is_taken() {
+    let Some(mut browser) = Chromium::start() else { return };
+    let (claude, mut env) = (FakeClaude::start(), TestEnv::new());
+    env.think_with(&claude);
+    claude.expect(Reply::text("A list."));
+    let page = ServedPage::open(&env);
+    enter(&mut browser, &page);
+    browser.go(&at(&page, "/chat"));
+    let chosen = env.path("list.txt");
+    fs::write(&chosen, "bread").unwrap();
+    choose_file(&mut browser, &chosen);
+    browser.eval("window.isTheSame = true; document.querySelector('#text').value = 'x'.repeat(100001); document.querySelector('#say').requestSubmit()");
+    browser.until("document.querySelector('#say-note').innerText.includes('longer than 100000 bytes')");
+    assert_eq!(
+        browser.eval("[document.querySelector('#text').value.length, document.querySelectorAll('#chosen li').length]"),
+        json!([100_001, 1])
+    );
+    assert_eq!(browser.eval("document.querySelector('#say-note').innerText.includes('again')"), false);
+    browser
+        .eval("document.querySelector('#text').value = 'what is it?'; document.querySelector('#say').requestSubmit()");
+    browser.until("document.querySelector('#live-chat').innerText.includes('A list.')");
+    assert_eq!(browser.eval("document.querySelector('.you .files a').innerText"), "list.txt");
+    assert_eq!(
+        browser.eval("[document.querySelector('#text').value, document.querySelector('#chosen').hidden, document.querySelector('#say-note').hidden]"),
+        json!(["", true, true])
+    );
+    assert_eq!((browser.eval("window.isTheSame"), env.count_received()), (json!(true), 1));
     env.wait_for_end_of_wake();
 }
 

@@ -107,7 +107,9 @@ fn what_is_too_large_is_refused_in_full_and_the_text_stays() {
         [text("text", "see <this>"), file("small.txt", b"milk"), file("large.mov", &large), file("more.txt", b"tea")];
     let refused = page.upload("/chat", &parts);
     assert_eq!(refused.status, 422, "{}", refused.head);
-    for part in ["large.mov is larger than 20", "so nothing was sent", "see &lt;this&gt;</textarea>"] {
+    for part in
+        ["large.mov is larger than 20", "so nothing was sent", "add your files again", "see &lt;this&gt;</textarea>"]
+    {
         assert!(refused.body.contains(part), "{part}: {}", refused.body);
     }
     let many: Vec<Part<'_>> = (0..11).map(|_| file("a.txt", b"milk")).chain([text("text", "many")]).collect();
@@ -137,11 +139,23 @@ fn what_is_cut_off_or_killed_leaves_no_half_of_a_message() {
     drop(stream);
     eventually("it is removed", || kept(&env).is_empty());
     assert!(!env.has_store());
-    // What a killed server leaves is removed by the next one.
-    fs::write(env.workspace().join("files/0123.upload"), "half").unwrap();
+    // What a killed server left long ago is removed by the next one.
+    let left = fs::File::create(env.workspace().join("files/0123.upload")).unwrap();
+    left.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     page.end();
     let page = ServedPage::open(&env);
     eventually("it is swept", || kept(&env).is_empty());
+    // A form that breaks off after its text gives the text back.
+    let broken = format!(
+        "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nhello <you>\r\n--{BOUNDARY}\r\n\
+         Content-Disposition: form-data; name=\"files\"; filename=\"a.txt\"\r\n\r\nhalf of it"
+    );
+    let broken = page.raw(&format!("{}{broken}", page.upload_head("/chat", broken.len())));
+    assert_eq!(broken.status, 422, "{broken:#?}");
+    for part in ["arrive in full", "add your files again", "hello &lt;you&gt;</textarea>"] {
+        assert!(broken.body.contains(part), "{part}: {broken:#?}");
+    }
+    assert!(kept(&env).is_empty() && !env.has_store());
     let bare = page.raw(&page.upload_head("/chat", 0));
     assert!(bare.status == 422 && bare.body.contains("Nothing was sent"), "{bare:#?}");
 }

@@ -72,6 +72,21 @@ fn looking_makes_no_database() {
 }
 
 #[test]
+fn a_database_that_is_being_created_is_none_yet() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.db");
+    std::fs::write(&path, "").unwrap();
+    assert!(Store::open_read_only(&path).unwrap().is_none());
+    let creating = rusqlite::Connection::open(&path).unwrap();
+    creating.pragma_update(None, "journal_mode", "WAL").unwrap();
+    creating.execute_batch("BEGIN IMMEDIATE; CREATE TABLE incoming_messages (id INTEGER PRIMARY KEY)").unwrap();
+    assert!(Store::open_read_only(&path).unwrap().is_none());
+    drop(creating);
+    Store::open(&path).unwrap();
+    assert!(Store::open_read_only(&path).unwrap().is_some());
+}
+
+#[test]
 fn what_a_newer_program_has_added_is_in_nobodys_way() {
     let world = World::new();
     world.by_hand(

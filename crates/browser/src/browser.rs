@@ -180,7 +180,7 @@ impl Browser {
         if self.shared.with(|state| state.tab(self.current).is_some_and(|tab| tab.is_crashed)) {
             return Err(self.replace_page("The page had crashed.").await);
         }
-        let is_beside = matches!(verb, Verb::Dialog { .. } | Verb::Url | Verb::Tabs { act: TabAct::List | TabAct::Switch { .. } | TabAct::Close { .. } });
+        let is_beside = matches!(verb, Verb::Dialog { .. } | Verb::Url | Verb::Tabs(TabAct::List | TabAct::Switch { .. } | TabAct::Close { .. }));
         if let Some(dialog) = self.open_dialog().filter(|_| !is_beside) {
             return Err(BrowserError::AnswerDialog { kind: dialog.kind, message: dialog.message });
         }

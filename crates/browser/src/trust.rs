@@ -105,7 +105,7 @@ pub fn judge_verb(verb: &Verb, facts: &TrustFacts) -> Trust {
     let none = ElementFacts::default();
     let element = facts.element.as_ref().unwrap_or(&none);
     match verb {
-        Verb::Navigate { url } | Verb::Tabs { act: TabAct::Open { url } } => judge_address(url, facts),
+        Verb::Navigate { url } | Verb::Tabs(TabAct::Open { url }) => judge_address(url, facts),
         Verb::Click(place) | Verb::DoubleClick(place) => {
             if facts.element.is_none() && place.picture.is_some() {
                 return ask("Click on a drawn part of the page", facts, element);
@@ -205,7 +205,7 @@ impl Browser {
     }
 
     fn is_known_address(&self, verb: &Verb, named: &[String]) -> bool {
-        let (Verb::Navigate { url } | Verb::Tabs { act: TabAct::Open { url } }) = verb else { return false };
+        let (Verb::Navigate { url } | Verb::Tabs(TabAct::Open { url })) = verb else { return false };
         let Ok(url) = Url::parse(url) else { return false };
         let is_named = named.iter().any(|named| is_same_address(named, &url));
         is_named || self.seen_links.contains(url.as_str())

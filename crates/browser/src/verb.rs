@@ -84,11 +84,7 @@ pub enum Verb {
     /// Go back to the previous page of this tab.
     Back,
     /// List, open, switch or close tabs.
-    Tabs {
-        /// What to do.
-        #[serde(flatten)]
-        act: TabAct,
-    },
+    Tabs(TabAct),
     /// Read the page's text without references.
     Read {
         /// Begin at this character.
@@ -102,11 +98,7 @@ pub enum Verb {
         reference: Option<String>,
     },
     /// Wait for a state of the page.
-    Wait {
-        /// The state.
-        #[serde(flatten)]
-        state: AwaitedState,
-    },
+    Wait(AwaitedState),
     /// Put files into a field for files, or into the chooser that a button opens.
     Upload {
         /// The field or the button.
@@ -171,7 +163,7 @@ pub enum Direction {
 
 /// Something to do with tabs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "act", rename_all = "snake_case")]
+#[serde(tag = "act", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TabAct {
     /// List all tabs.
     List,
@@ -194,7 +186,7 @@ pub enum TabAct {
 
 /// A state to wait for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "for", rename_all = "snake_case")]
+#[serde(tag = "for", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AwaitedState {
     /// The page shows a text.
     Text {

@@ -9,6 +9,8 @@ mod point;
 mod pointer;
 mod wait;
 
+use serde_json::json;
+
 use crate::{
     browser::Browser,
     cdp::CallError,
@@ -53,10 +55,10 @@ impl Browser {
             Verb::Press { key, reference } => self.press(key, reference.as_deref()).await,
             Verb::Scroll { direction, reference } => self.scroll(*direction, reference.as_deref()).await,
             Verb::Back => self.go_back().await,
-            Verb::Tabs { act } => self.act_on_tabs(act).await,
+            Verb::Tabs(act) => self.act_on_tabs(act).await,
             Verb::Read { from } => self.read(*from).await,
             Verb::Screenshot { reference } => self.take_picture(reference.as_deref()).await,
-            Verb::Wait { state } => self.wait(state).await,
+            Verb::Wait(state) => self.wait(state).await,
             Verb::Upload { reference, files } => self.upload(reference, files).await,
             Verb::Download { reference } => self.download(reference.as_deref()).await,
             Verb::Dialog { answer, text } => self.answer_dialog(*answer, text.as_deref()).await,
@@ -95,7 +97,17 @@ impl Browser {
             (tab.dialog.is_some() || tab.is_crashed || !tab.is_loading).then_some(())
         };
         self.shared.wait_for(self.options.patience.load, has_settled).await;
+        self.update_title().await;
         Ok(())
+    }
+
+    /// Asks for the title, whose event comes late.
+    async fn update_title(&self) {
+        let Some(target) = self.shared.with(|state| state.tab(self.current).map(|tab| tab.target.clone())) else { return };
+        let info = self.call_browser("Target.getTargetInfo", json!({"targetId": target})).await;
+        if let Some(title) = info.ok().and_then(|info| info["targetInfo"]["title"].as_str().map(str::to_owned)) {
+            self.shared.with(|state| state.tab_mut(self.current).map(|tab| tab.title = title));
+        }
     }
 
     /// Reports an act: what was done, what is different, and the page.

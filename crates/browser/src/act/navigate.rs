@@ -61,7 +61,7 @@ impl Browser {
     }
 
     fn is_loading(&self) -> bool {
-        self.shared.with(|state| state.tab(self.current).is_some_and(|tab| tab.is_loading))
+        self.shared.with(|state| state.tab(self.current).is_some_and(|tab| !tab.reached.contains("load") && tab.dialog.is_none()))
     }
 
     async fn wait_until_loaded(&self, loader: &str) {

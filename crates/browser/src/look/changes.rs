@@ -4,7 +4,9 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// The differences between two lists of lines; `None` if so much changed that the whole is better.
 pub(crate) fn describe_changes(before: &[String], after: &[String]) -> Option<Vec<String>> {
-    let (old, new) = (before.join("\n"), after.join("\n"));
+    // Each line ends alike, so that the last one compares equal elsewhere.
+    let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let (old, new) = (join(before), join(after));
     let input = InternedInput::new(old.as_str(), new.as_str());
     let diff = Diff::compute(Algorithm::Histogram, &input);
     let mut changes = Vec::new();

@@ -485,7 +485,10 @@ impl Renderer<'_> {
         let hint = clean_line(&node.description(), MAX_NAME_CHARS);
         let nameless = if name.is_empty() && hint.is_empty() { words::truncate_text(&facts.hint, 40) } else { hint };
         let hint = if name.is_empty() && !nameless.is_empty() { format!(" ({nameless})") } else { String::new() };
-        let states = list_states(node);
+        let mut states = list_states(node);
+        if word == "combobox" {
+            states = states.replace(" collapsed", "");
+        }
         let options = if word == "combobox" { self.list_options(node, spot) } else { String::new() };
         let reference = self.reference(node, spot);
         lines.push(spot.depth, LineKind::Control, format!("{reference}{}{hint}{value}{states}{options}", with_name(word, &name)));

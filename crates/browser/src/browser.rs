@@ -250,6 +250,7 @@ impl Browser {
     async fn replace_page(&mut self, why: &str) -> BrowserError {
         let notes = self.take_notes();
         let tab = self.shared.with(|state| state.tab(self.current).cloned());
+        let tab_reason = tab.as_ref().and_then(|tab| tab.end_reason.clone());
         if let Some(tab) = tab {
             if !tab.is_crashed {
                 self.client.call(&tab.session, "Page.crash", json!({}), Duration::from_secs(1)).await.ok();
@@ -263,6 +264,7 @@ impl Browser {
             let closed = |state: &mut crate::events::BrowserState| state.tab(number).is_none().then_some(());
             self.shared.wait_for(OWN_CALL, closed).await;
         }
+        let why = tab_reason.as_deref().unwrap_or(why);
         let reports: String = notes.iter().map(|note| format!(" {note}")).collect();
         match self.open_tab().await {
             Ok(number) => {

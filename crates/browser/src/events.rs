@@ -38,6 +38,8 @@ pub(crate) struct TabState {
     pub(crate) frame: String,
     pub(crate) dialog: Option<OpenDialog>,
     pub(crate) dialogs_shown: u32,
+    /// Why we ended its page.
+    pub(crate) end_reason: Option<String>,
     pub(crate) is_crashed: bool,
     pub(crate) is_ready: bool,
     pub(crate) is_loading: bool,
@@ -262,7 +264,8 @@ impl BrowserState {
         self.frames.retain(|_, frame| frame.session != session);
     }
 
-    fn update_title(&mut self, info: &Value) {
+    /// Takes the title of a tab from what the browser tells about it.
+    pub(crate) fn update_title(&mut self, info: &Value) {
         let target = text(info, "targetId");
         if let Some(tab) = self.tabs.iter_mut().find(|tab| tab.target == target) {
             text(info, "title").clone_into(&mut tab.title);
@@ -308,7 +311,7 @@ impl BrowserState {
         tab.dialogs_shown += 1;
         if tab.dialogs_shown > MAX_DIALOGS {
             tab.dialog = None;
-            self.note(format!("The page showed more than {MAX_DIALOGS} dialogs, so it was ended."));
+            tab.end_reason = Some(format!("The page showed more than {MAX_DIALOGS} dialogs, so it was ended."));
             return Some(Reaction::EndPage { session });
         }
         tab.dialog = Some(OpenDialog { kind, message: text(params, "message").to_owned() });

@@ -209,7 +209,7 @@ pub enum AwaitedState {
         /// The text.
         text: String,
     },
-    /// The page has loaded and requests nothing.
+    /// The page has loaded and requests hardly anything.
     Idle,
 }
 

@@ -97,17 +97,18 @@ impl Browser {
             (tab.dialog.is_some() || tab.is_crashed || !tab.is_loading).then_some(())
         };
         self.shared.wait_for(self.options.patience.load, has_settled).await;
-        self.update_title().await;
+        self.update_titles().await;
         Ok(())
     }
 
-    /// Asks for the title, whose event comes late.
-    async fn update_title(&self) {
-        let Some(target) = self.shared.with(|state| state.tab(self.current).map(|tab| tab.target.clone())) else { return };
-        let info = self.call_browser("Target.getTargetInfo", json!({"targetId": target})).await;
-        if let Some(title) = info.ok().and_then(|info| info["targetInfo"]["title"].as_str().map(str::to_owned)) {
-            self.shared.with(|state| state.tab_mut(self.current).map(|tab| tab.title = title));
-        }
+    /// Asks for the titles of all tabs, whose events come late.
+    pub(crate) async fn update_titles(&self) {
+        let Ok(answer) = self.call_browser("Target.getTargets", json!({})).await else { return };
+        self.shared.with(|state| {
+            for info in answer["targetInfos"].as_array().into_iter().flatten() {
+                state.update_title(info);
+            }
+        });
     }
 
     /// Reports an act: what was done, what is different, and the page.

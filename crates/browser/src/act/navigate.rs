@@ -82,6 +82,8 @@ impl Browser {
         let history = self.call_page(&session, "Page.getNavigationHistory", json!({})).await?;
         let current = history["currentIndex"].as_u64().and_then(|index| usize::try_from(index).ok()).unwrap_or_default();
         let entry = current.checked_sub(1).and_then(|previous| history["entries"].get(previous));
+        // A tab begins empty.
+        let entry = entry.filter(|entry| entry["url"] != "about:blank");
         let Some(id) = entry.map(|entry| entry["id"].clone()) else {
             return Err(blocked("There is no previous page in this tab."));
         };
@@ -111,7 +113,10 @@ impl Browser {
     /// The verb `tabs`.
     pub(crate) async fn act_on_tabs(&mut self, act: &TabAct) -> Result<BrowserOutcome, Fault> {
         match act {
-            TabAct::List => Ok(BrowserOutcome { text: self.list_tabs(), ..BrowserOutcome::default() }),
+            TabAct::List => {
+                self.update_titles().await;
+                Ok(BrowserOutcome { text: self.list_tabs(), ..BrowserOutcome::default() })
+            }
             TabAct::Open { url } => {
                 self.check_address(url)?;
                 if self.shared.with(|state| state.tabs.len()) >= MAX_TABS {

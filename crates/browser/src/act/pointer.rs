@@ -9,12 +9,15 @@ use crate::{
     browser::Browser,
     cdp::CallError,
     error::Fault,
+    events::BrowserState,
     scripts,
     verb::{BrowserOutcome, Direction, Place},
 };
 
 /// Number of moves between the ends of a drag.
 const DRAG_STEPS: u32 = 12;
+/// Pixels that the pointer moves first.
+const DRAG_THRESHOLD: [f64; 3] = [2.0, 5.0, 9.0];
 /// How long a page has to begin a drag of its own after the pointer moved.
 const DRAG_BEGINS: Duration = Duration::from_millis(300);
 
@@ -123,19 +126,21 @@ impl Browser {
         let event = |kind, point, buttons| MouseEvent { kind, point, button: "left", buttons, clicks: 1 };
         self.send_mouse(MouseEvent { kind: "mouseMoved", point: start, button: "none", buttons: 0, clicks: 0 }).await?;
         self.send_mouse(event("mousePressed", start, 1)).await?;
-        let mut drag: Option<Value> = None;
+        // A drag begins once the pointer has left its place by some pixels.
+        for away in DRAG_THRESHOLD {
+            let point = PagePoint { x: start.x + away, y: start.y + away };
+            self.send_mouse(event("mouseMoved", point, 1)).await?;
+        }
+        // A page with elements of its own to drag says so now.
+        let current = self.current;
+        let begun = |state: &mut BrowserState| state.tab(current).and_then(|tab| tab.drag.clone());
+        let drag = self.shared.wait_for(DRAG_BEGINS, begun).await;
         for step in 1..=DRAG_STEPS {
             let part = f64::from(step) / f64::from(DRAG_STEPS);
             let point = PagePoint { x: start.x + (end.x - start.x) * part, y: start.y + (end.y - start.y) * part };
-            if let Some(data) = &drag {
-                self.send_drag(if step == 3 { "dragEnter" } else { "dragOver" }, point, data).await?;
-                continue;
-            }
-            self.send_mouse(event("mouseMoved", point, 1)).await?;
-            if step == 2 {
-                // A page with elements of its own to drag says so after the first moves.
-                let current = self.current;
-                drag = self.shared.wait_for(DRAG_BEGINS, |state| state.tab(current).and_then(|tab| tab.drag.clone())).await;
+            match &drag {
+                Some(data) => self.send_drag(if step == 1 { "dragEnter" } else { "dragOver" }, point, data).await?,
+                None => self.send_mouse(event("mouseMoved", point, 1)).await?,
             }
         }
         if let Some(data) = &drag {

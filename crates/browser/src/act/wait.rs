@@ -46,7 +46,7 @@ impl Browser {
             AwaitedState::TextGone { text } => Ok(!self.shows_text(text).await?),
             AwaitedState::Address { text } => Ok(self.address().contains(text.as_str())),
             AwaitedState::Idle => Ok(self.shared.with(|state| {
-                state.tab(self.current).is_some_and(|tab| !tab.is_loading && tab.reached.contains("networkIdle"))
+                state.tab(self.current).is_some_and(|tab| !tab.is_loading && tab.reached.contains("networkAlmostIdle"))
             })),
             AwaitedState::Element { reference } => match self.find_box(reference, CheckMode::Act).await {
                 Ok(_) => Ok(true),

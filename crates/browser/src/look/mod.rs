@@ -145,7 +145,7 @@ impl Browser {
             0 => "(The page shows nothing that can be read.)".to_owned(),
             _ => bound_lines(&look.lines, from, MAX_LOOK_BYTES),
         };
-        let is_poor = look.is_drawn || look.lines.is_empty();
+        let is_poor = look.is_drawn || look.lines.is_empty() && self.address() != "about:blank";
         let note = if is_poor { "\n(Parts of this page are drawn: `screenshot` shows them.)" } else { "" };
         format!("{body}{note}")
     }

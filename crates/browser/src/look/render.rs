@@ -307,11 +307,9 @@ impl Renderer<'_> {
                 "listitem" => return self.render_item(node, spot, lines),
                 _ => {}
             }
-            if let Some(word) = control_word(role) {
+            let word = if facts.is_file_field { Some("file field") } else { control_word(role) };
+            if let Some(word) = word {
                 return self.render_control(word, node, facts, spot, lines);
-            }
-            if facts.is_file_field {
-                return self.render_control("file field", node, facts, spot, lines);
             }
             if !node.property("editable").is_empty() && node.is("focusable") {
                 return self.render_control("textbox", node, facts, spot, lines);
@@ -319,12 +317,14 @@ impl Renderer<'_> {
             if let Some(part) = part_word(role) {
                 let name = clean_line(&node.name(), MAX_NAME_CHARS);
                 if part.without_name || !name.is_empty() {
-                    return self.render_container(part.word, &name, node, spot, lines);
+                    let is_touched = facts.is_clickable || facts.is_draggable || node.is("focusable");
+                    let reference = if is_touched { self.reference(node, spot) } else { String::new() };
+                    return self.render_container(&format!("{reference}{}", part.word), &name, node, spot, lines);
                 }
             }
         }
         let is_root = matches!(role, "RootWebArea" | "WebArea");
-        let is_touched = facts.is_drawn && (facts.is_clickable || !node.ignored && node.is("focusable"));
+        let is_touched = facts.is_drawn && (facts.is_clickable || facts.is_draggable || !node.ignored && node.is("focusable"));
         let is_label = role == "LabelText" || facts.tag == "label";
         if is_touched && !is_root && !is_label && self.purpose == LookPurpose::Act && !matches!(facts.tag.as_str(), "body" | "html") {
             return self.render_part(node, facts, spot, lines);
@@ -431,7 +431,7 @@ impl Renderer<'_> {
         let text: Vec<&str> = inner.lines.iter().map(|line| line.text.trim_start_matches("- ")).collect();
         let text = text.join(" ");
         let is_short = text.chars().count() <= MAX_PART_CHARS;
-        if !facts.is_clickable && (has_controls || text.is_empty()) {
+        if !facts.is_clickable && !facts.is_draggable && (has_controls || text.is_empty()) {
             // A part that is merely focusable, such as one that scrolls.
             lines.flush(spot.depth);
             lines.lines.extend(inner.lines.into_iter().map(|line| LookLine { depth: line.depth - 1, ..line }));
@@ -445,6 +445,7 @@ impl Renderer<'_> {
                 self.page.is_drawn |= own.is_empty();
                 format!("clickable {tag}")
             }
+            _ if facts.is_draggable => "draggable".to_owned(),
             _ => "clickable".to_owned(),
         };
         let hint = if own.is_empty() && inner.lines.is_empty() { words::truncate_text(&facts.hint, 40) } else { String::new() };
@@ -470,7 +471,7 @@ impl Renderer<'_> {
             self.page.secrets.extend(address);
         }
         let holds_text = matches!(word, "textbox" | "searchbox" | "combobox" | "spinbutton" | "slider" | "date field" | "color field" | "file field");
-        if holds_text || matches!(word, "checkbox" | "radio" | "switch") {
+        if holds_text || matches!(word, "checkbox" | "radio" | "switch" | "listbox") {
             lines.drop_label(spot.depth, &name);
         }
         let value = match (is_secret, holds_text) {

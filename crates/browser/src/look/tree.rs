@@ -104,6 +104,8 @@ pub(crate) struct DomFacts {
     pub(crate) is_secret: bool,
     /// True if it is drawn.
     pub(crate) is_drawn: bool,
+    /// True if it can be dragged.
+    pub(crate) is_draggable: bool,
     /// True for a choice of files.
     pub(crate) is_file_field: bool,
     /// A word for an element without a name: its `title`, `class` or `id`.
@@ -185,6 +187,7 @@ pub(crate) fn parse_snapshot(answer: &Value) -> HashMap<i64, DomFacts> {
                     is_secret: input.eq_ignore_ascii_case("password")
                         || attribute("autocomplete").is_some_and(is_secret_autocomplete),
                     is_drawn: cursors.contains_key(&at),
+                    is_draggable: attribute("draggable") == Some("true"),
                     is_file_field: input.eq_ignore_ascii_case("file"),
                     hint: hint.unwrap_or_default().trim().to_owned(),
                     link: attribute("href").filter(|_| matches!(tag.as_str(), "a" | "area")).map(str::to_owned),

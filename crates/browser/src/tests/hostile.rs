@@ -67,10 +67,11 @@ async fn dialogs_without_end_end_the_page() {
 #[tokio::test]
 async fn pop_ups_are_limited_and_leaving_is_never_held_up() {
     let Some(mut world) = traps().await else { return };
-    world.on("Draft", r#"{"verb": "type", "ref": "REF", "text": "x"}"#).await.unwrap();
-    world.click("Flood").await.unwrap();
+    let flooded = world.click("Flood").await.unwrap();
+    eprintln!("{flooded:?}");
     let list = world.done(r#"{"verb": "tabs", "act": "list"}"#).await;
     assert!(list.lines().count() <= 12, "{list}");
+    world.on("Draft", r#"{"verb": "type", "ref": "REF", "text": "x"}"#).await.unwrap();
     let left = world.open("/next").await;
     assert!(left.contains("# Next") && left.contains("asked whether to leave"), "{left}");
 }

@@ -87,7 +87,7 @@ async fn a_reference_of_another_document_or_of_a_removed_element_is_refused_with
     assert!(error.contains("no longer shown") && error.contains("button \"Second\""), "{error}");
     assert!(!error.contains(&format!("[{old}]")), "{error}");
     // The same page again is another document.
-    world.done(r#"{"verb": "back"}"#).await;
+    world.open("/").await;
     assert!(world.run(&click).await.is_err());
 
     let pages = [("/", "<button id=gone>Gone</button><button onclick=\"document.getElementById('gone').replaceWith(Object.assign(document.createElement('button'), {textContent: 'New'}))\">Replace</button>")];

@@ -15,6 +15,7 @@ use crate::{
     cdp::{CallError, CdpClient},
     error::{BrowserError, Fault},
     events::{FrameState, TabState},
+    fields::MessageFields as _,
     gateway::{Gateway, HostGrants},
     launch::{self, BrowserProcess, LaunchError, ProcessOptions, WindowKind},
     look::LastLook,
@@ -161,7 +162,8 @@ impl Browser {
         self.call_browser("Target.setDiscoverTargets", json!({"discover": true})).await?;
         let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
         self.call_browser("Target.setAutoAttach", attach).await?;
-        let first = |state: &mut crate::events::BrowserState| state.tabs.iter().find(|tab| tab.is_ready).map(|tab| tab.number);
+        let first =
+            |state: &mut crate::events::BrowserState| state.tabs.iter().find(|tab| tab.is_ready).map(|tab| tab.number);
         match self.shared.wait_for(self.options.patience.answer, first).await {
             Some(tab) => self.current = tab,
             None => self.current = self.open_tab().await?,
@@ -180,7 +182,10 @@ impl Browser {
         if self.shared.with(|state| state.tab(self.current).is_some_and(|tab| tab.is_crashed)) {
             return Err(self.replace_page("The page had crashed.").await);
         }
-        let is_beside = matches!(verb, Verb::Dialog { .. } | Verb::Url | Verb::Tabs(TabAct::List | TabAct::Switch { .. } | TabAct::Close { .. }));
+        let is_beside = matches!(
+            verb,
+            Verb::Dialog { .. } | Verb::Url | Verb::Tabs(TabAct::List | TabAct::Switch { .. } | TabAct::Close { .. })
+        );
         if let Some(dialog) = self.open_dialog().filter(|_| !is_beside) {
             return Err(BrowserError::AnswerDialog { kind: dialog.kind, message: dialog.message });
         }
@@ -199,10 +204,7 @@ impl Browser {
         }
     }
 
-    fn mask_typed_secrets(
-        &self,
-        result: Result<BrowserOutcome, BrowserError>,
-    ) -> Result<BrowserOutcome, BrowserError> {
+    fn mask_typed_secrets(&self, result: Result<BrowserOutcome, BrowserError>) -> Result<BrowserOutcome, BrowserError> {
         let mask = |text: String| {
             self.typed_secrets.iter().fold(text, |text, secret| {
                 let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
@@ -346,7 +348,7 @@ impl Browser {
             Err(CallError::Refused(_)) => return Err(CallError::Detached.into()),
             found => found?,
         };
-        let object = found["object"]["objectId"].clone();
+        let object = found.at("object").at("objectId").clone();
         let args: Vec<Value> = args.iter().map(|value| json!({"value": value})).collect();
         let call = json!({"functionDeclaration": function, "objectId": object, "arguments": args,
             "returnByValue": true, "awaitPromise": true});
@@ -362,7 +364,7 @@ impl Browser {
         }
         let create = json!({"frameId": id, "worldName": "reveille"});
         let answer = self.call_page(&frame.session, "Page.createIsolatedWorld", create).await?;
-        let world = answer["executionContextId"].as_i64().ok_or(CallError::Detached)?;
+        let world = answer.at("executionContextId").as_i64().ok_or(CallError::Detached)?;
         self.worlds.retain(|known, _| known.frame != id);
         self.worlds.insert(key, world);
         Ok(world)
@@ -372,10 +374,11 @@ impl Browser {
 /// The value that a function returned. A context that is gone counts as detached.
 fn unpack_result(answer: &Value) -> Result<Value, CallError> {
     if answer.get("exceptionDetails").is_some() {
-        let text = answer["exceptionDetails"]["exception"]["description"].as_str().unwrap_or("a script failed");
+        let text =
+            answer.at("exceptionDetails").at("exception").at("description").as_str().unwrap_or("a script failed");
         return Err(CallError::Refused(text.lines().next().unwrap_or_default().to_owned()));
     }
-    Ok(answer["result"]["value"].clone())
+    Ok(answer.at("result").at("value").clone())
 }
 
 impl Drop for Browser {

@@ -18,6 +18,8 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
+use crate::fields::MessageFields as _;
+
 /// Maximum length of one message, in bytes. A larger one ends the connection.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// Bytes read at a time.
@@ -124,7 +126,7 @@ impl CdpClient {
         params: Value,
         deadline: Duration,
     ) -> Result<Value, CallError> {
-        let (id, answer) = self.send(session, method, params)?;
+        let (id, answer) = self.send(session, method, &params)?;
         match tokio::time::timeout(deadline, answer).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(CallError::Closed),
@@ -139,12 +141,12 @@ impl CdpClient {
         &self,
         session: &str,
         method: &str,
-        params: Value,
+        params: &Value,
     ) -> Result<(u64, oneshot::Receiver<Result<Value, CallError>>), CallError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut message = json!({"id": id, "method": method, "params": params});
         if !session.is_empty() {
-            message["sessionId"] = session.into();
+            message.set("sessionId", session);
         }
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
@@ -214,7 +216,7 @@ fn deliver(message: &[u8], pending: &Mutex<Pending>, events: &mpsc::UnboundedSen
         }
     } else if let Some(method) = incoming.method {
         if method == "Target.detachedFromTarget" {
-            let session = incoming.params["sessionId"].as_str().unwrap_or_default();
+            let session = incoming.params.text("sessionId");
             fail_calls_of(session, pending);
         }
         events.send(ProtocolEvent { method, session: incoming.session, params: incoming.params }).ok();
@@ -230,9 +232,7 @@ fn is_gone(message: &str) -> bool {
         "Execution context was destroyed",
         "No frame for given id",
     ];
-    GONE
-        .iter()
-        .any(|gone| message.contains(gone))
+    GONE.iter().any(|gone| message.contains(gone))
 }
 
 fn fail_calls_of(session: &str, pending: &Mutex<Pending>) {

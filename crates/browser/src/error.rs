@@ -17,7 +17,9 @@ pub enum BrowserError {
     #[error("{0} Nothing was done.")]
     ChangePageFirst(String),
     /// A dialog holds the page. Answer it.
-    #[error("The page shows a dialog first ({kind}): \"{message}\". Answer it with the verb `dialog`. Nothing was done.")]
+    #[error(
+        "The page shows a dialog first ({kind}): \"{message}\". Answer it with the verb `dialog`. Nothing was done."
+    )]
     AnswerDialog {
         /// `alert`, `confirm` or `prompt`.
         kind: String,

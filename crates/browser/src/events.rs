@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use crate::fields::MessageFields as _;
+
 /// Maximum number of tabs; a page that opens more has them closed.
 pub(crate) const MAX_TABS: usize = 12;
 /// Maximum number of dialogs of one document; a page that shows more is ended.
@@ -114,7 +116,7 @@ pub(crate) struct BrowserState {
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_default()
+    value.text(key)
 }
 
 impl BrowserState {
@@ -168,7 +170,7 @@ impl BrowserState {
         match method {
             "Target.attachedToTarget" => return self.attach(params),
             "Target.detachedFromTarget" => self.detach(text(params, "sessionId")),
-            "Target.targetInfoChanged" => self.update_title(&params["targetInfo"]),
+            "Target.targetInfoChanged" => self.update_title(params.at("targetInfo")),
             "Target.targetCrashed" => {
                 let target = text(params, "targetId");
                 if let Some(tab) = self.tabs.iter_mut().find(|tab| tab.target == target) {
@@ -176,7 +178,7 @@ impl BrowserState {
                     tab.dialog = None;
                 }
             }
-            "Page.frameNavigated" => self.navigate_frame(session, &params["frame"]),
+            "Page.frameNavigated" => self.navigate_frame(session, params.at("frame")),
             "Page.navigatedWithinDocument" => {
                 if let Some(frame) = self.frames.get_mut(text(params, "frameId")) {
                     frame.url = text(params, "url").to_owned();
@@ -204,14 +206,14 @@ impl BrowserState {
                 }
             }
             "Page.fileChooserOpened" => {
-                let node = params["backendNodeId"].as_i64();
+                let node = params.at("backendNodeId").as_i64();
                 if let (Some(tab), Some(node)) = (self.tab_with_session(session), node) {
                     tab.file_chooser = Some(FileChooser { session: session.to_owned(), node });
                 }
             }
             "Input.dragIntercepted" => {
                 if let Some(tab) = self.tab_with_session(session) {
-                    tab.drag = Some(params["data"].clone());
+                    tab.drag = Some(params.at("data").clone());
                 }
             }
             "Browser.downloadWillBegin" => return self.begin_download(params),
@@ -222,7 +224,7 @@ impl BrowserState {
     }
 
     fn attach(&mut self, params: &Value) -> Option<Reaction> {
-        let info = &params["targetInfo"];
+        let info = &params.at("targetInfo");
         let (session, target) = (text(params, "sessionId").to_owned(), text(info, "targetId").to_owned());
         match text(info, "type") {
             "page" => {
@@ -251,7 +253,7 @@ impl BrowserState {
                 frame.session.clone_from(&session);
                 text(info, "url").clone_into(&mut frame.url);
                 if frame.parent.is_none() {
-                    frame.parent = info["parentFrameId"].as_str().map(str::to_owned);
+                    frame.parent = info.at("parentFrameId").as_str().map(str::to_owned);
                 }
                 Some(Reaction::SetUp { session, is_tab: false })
             }
@@ -275,7 +277,7 @@ impl BrowserState {
     /// Records the document of a frame. A frame that moved to another process keeps its id and changes its session.
     pub(crate) fn navigate_frame(&mut self, session: &str, frame: &Value) {
         let id = text(frame, "id").to_owned();
-        let parent = frame["parentId"].as_str().map(str::to_owned);
+        let parent = frame.at("parentId").as_str().map(str::to_owned);
         let known = self.frames.entry(id.clone()).or_default();
         let is_new = known.loader != text(frame, "loaderId");
         session.clone_into(&mut known.session);
@@ -336,7 +338,7 @@ impl BrowserState {
 
     fn advance_download(&mut self, params: &Value) -> Option<Reaction> {
         let guid = text(params, "guid");
-        let count = |key: &str| params[key].as_f64().map_or(0, |bytes| bytes.max(0.0) as u64);
+        let count = |key: &str| params.at(key).as_f64().map_or(0, |bytes| bytes.max(0.0) as u64);
         let max_bytes = self.max_download_bytes;
         let download = self.downloads.iter_mut().find(|download| download.guid == guid)?;
         if download.progress == DownloadProgress::TooLarge {

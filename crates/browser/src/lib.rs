@@ -9,6 +9,7 @@ mod browser;
 mod cdp;
 mod error;
 mod events;
+mod fields;
 mod gateway;
 mod launch;
 mod look;

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use crate::{
     cdp::{CallError, CdpClient, ProtocolEvent, lock},
     events::{BrowserState, Reaction},
+    fields::MessageFields as _,
 };
 
 /// Deadline of calls that the browser itself answers.
@@ -117,7 +118,7 @@ async fn set_up_session(
     }
     let tree = tree?;
     shared.with(|state| {
-        add_frames(state, session, &tree["frameTree"]);
+        add_frames(state, session, tree.at("frameTree"));
         if let Some(tab) = state.tabs.iter_mut().find(|tab| is_tab && tab.session == session) {
             tab.is_ready = true;
         }
@@ -127,12 +128,12 @@ async fn set_up_session(
 
 /// Adds the frames of a session that no event has told yet.
 fn add_frames(state: &mut BrowserState, session: &str, tree: &Value) {
-    let frame = &tree["frame"];
-    let id = frame["id"].as_str().unwrap_or_default();
+    let frame = &tree.at("frame");
+    let id = frame.text("id");
     if state.frames.get(id).is_none_or(|known| known.session != session || known.loader.is_empty()) {
         state.navigate_frame(session, frame);
     }
-    for child in tree["childFrames"].as_array().into_iter().flatten() {
+    for child in tree.list("childFrames").iter() {
         add_frames(state, session, child);
     }
 }

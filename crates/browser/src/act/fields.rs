@@ -7,6 +7,7 @@ use super::point::CheckMode;
 use crate::{
     browser::Browser,
     error::{Fault, blocked, wrong},
+    fields::MessageFields as _,
     look::clean::clean_line,
     scripts,
     verb::BrowserOutcome,
@@ -49,10 +50,10 @@ impl Browser {
         let mode = if typed.mode == TypeMode::Append { "append" } else { "replace" };
         let focused = self.call_on_reference(reference, scripts::FOCUS_FIELD, &[json!(mode)]).await?;
         self.check_problem(reference, &focused).await?;
-        if focused["kind"] == "whole" {
+        if focused.at("kind") == "whole" {
             self.set_whole(reference, typed.text).await?;
         } else if typed.text.is_empty() && typed.mode == TypeMode::Replace {
-            if focused["isEmpty"] != true {
+            if !focused.is_true("isEmpty") {
                 self.press_delete().await?;
             }
         } else {
@@ -119,10 +120,10 @@ impl Browser {
     pub(crate) async fn select(&mut self, reference: &str, options: &[String]) -> Result<BrowserOutcome, Fault> {
         let before = self.note_state();
         let answer = self.call_on_reference(reference, scripts::SELECT_OPTIONS, &[json!(options)]).await?;
-        let want = clean_line(answer["want"].as_str().unwrap_or_default(), 80);
-        match answer["problem"].as_str() {
+        let want = clean_line(answer.text("want"), 80);
+        match answer.at("problem").as_str() {
             Some("no-option") => {
-                let labels = answer["labels"].as_array().into_iter().flatten().filter_map(|label| label.as_str());
+                let labels = answer.list("labels").iter().filter_map(|label| label.as_str());
                 let labels: Vec<String> = labels.map(|label| clean_line(label, 60)).collect();
                 return Err(wrong(format!("{reference} has no option \"{want}\". It has: {}.", labels.join(", "))));
             }
@@ -130,7 +131,7 @@ impl Browser {
             Some("one") => return Err(wrong(format!("{reference} takes exactly one option."))),
             _ => self.check_problem(reference, &answer).await?,
         }
-        let selected = answer["selected"].as_array().into_iter().flatten().filter_map(|label| label.as_str());
+        let selected = answer.list("selected").iter().filter_map(|label| label.as_str());
         let selected: Vec<String> = selected.map(|label| clean_line(label, 60)).collect();
         self.report(&before, &format!("Selected: {}.", selected.join(", "))).await
     }

@@ -8,10 +8,7 @@ use std::{
 use reveille_base::words::truncate_text;
 use serde_json::json;
 
-use super::{
-    point::CheckMode,
-    pointer::ClickKind,
-};
+use super::{point::CheckMode, pointer::ClickKind};
 use crate::{
     browser::Browser,
     error::{Fault, blocked, wrong},
@@ -58,29 +55,36 @@ impl Browser {
     /// Gives finished downloads their names, and reports what became of all since the last report.
     pub(super) fn collect_downloads(&self) -> ArrivedFiles {
         let ended: Vec<DownloadState> = self.shared.with(|state| {
-            let is_new = |download: &&mut DownloadState| !download.is_reported && download.progress != DownloadProgress::Running;
-            state.downloads.iter_mut().filter(is_new).map(|download| {
-                download.is_reported = true;
-                download.clone()
-            })
-            .collect()
+            let is_new =
+                |download: &&mut DownloadState| !download.is_reported && download.progress != DownloadProgress::Running;
+            state
+                .downloads
+                .iter_mut()
+                .filter(is_new)
+                .map(|download| {
+                    download.is_reported = true;
+                    download.clone()
+                })
+                .collect()
         });
         let mut arrived = ArrivedFiles::default();
         for download in ended {
             let stored = self.options.downloads.join(&download.guid);
             let name = clean_line(&safe_name(&download.suggested_name), MAX_NAME_CHARS);
             match download.progress {
-                DownloadProgress::Completed => match keep_download(&stored, &self.options.downloads, &download.suggested_name) {
-                    Ok(path) => {
-                        let shown = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                        let kind = describe_kind(&path);
-                        let size = path.metadata().map_or(download.bytes, |found| found.len());
-                        let from = clean_line(&truncate_text(&download.url, 150), 150);
-                        arrived.reports.push(format!("Downloaded {shown}: {kind}, {size} bytes, from {from}."));
-                        arrived.files.push(path);
+                DownloadProgress::Completed => {
+                    match keep_download(&stored, &self.options.downloads, &download.suggested_name) {
+                        Ok(path) => {
+                            let shown = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                            let kind = describe_kind(&path);
+                            let size = path.metadata().map_or(download.bytes, |found| found.len());
+                            let from = clean_line(&truncate_text(&download.url, 150), 150);
+                            arrived.reports.push(format!("Downloaded {shown}: {kind}, {size} bytes, from {from}."));
+                            arrived.files.push(path);
+                        }
+                        Err(error) => arrived.reports.push(format!("The download {name} couldn't be kept: {error}.")),
                     }
-                    Err(error) => arrived.reports.push(format!("The download {name} couldn't be kept: {error}.")),
-                },
+                }
                 DownloadProgress::TooLarge => {
                     std::fs::remove_file(&stored).ok();
                     let most = self.options.max_download_bytes >> 20;
@@ -134,10 +138,8 @@ impl Browser {
         };
         let params = json!({"files": paths, "backendNodeId": chooser.node});
         self.call_page(&chooser.session, "DOM.setFileInputFiles", params).await?;
-        let names: Vec<String> = paths
-            .iter()
-            .map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
-            .collect();
+        let names: Vec<String> =
+            paths.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned()).collect();
         self.report(&before, &format!("Chosen: {}.", names.join(", "))).await
     }
 

@@ -124,7 +124,9 @@ impl KeyPress {
 
 fn split_modifiers(text: &str) -> Option<(u32, &str)> {
     let (mut modifiers, mut rest) = (0, if text == " " { text } else { text.trim() });
-    while let Some((modifier, after)) = rest.split_once('+').filter(|(before, after)| !before.is_empty() && !after.is_empty()) {
+    while let Some((modifier, after)) =
+        rest.split_once('+').filter(|(before, after)| !before.is_empty() && !after.is_empty())
+    {
         modifiers |= match modifier.to_lowercase().as_str() {
             "alt" | "option" => 1,
             "control" | "ctrl" => 2,

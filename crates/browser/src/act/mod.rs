@@ -16,11 +16,11 @@ use crate::{
     cdp::CallError,
     error::Fault,
     events::{BrowserState, OpenDialog},
+    fields::MessageFields as _,
     look::clean::clean_line,
     scripts,
     verb::{BrowserOutcome, Verb},
 };
-
 
 /// The state before an act, to compare with.
 pub(crate) struct Before {
@@ -105,7 +105,7 @@ impl Browser {
     pub(crate) async fn update_titles(&self) {
         let Ok(answer) = self.call_browser("Target.getTargets", json!({})).await else { return };
         self.shared.with(|state| {
-            for info in answer["targetInfos"].as_array().into_iter().flatten() {
+            for info in answer.list("targetInfos").iter() {
                 state.update_title(info);
             }
         });

@@ -9,6 +9,7 @@ use crate::{
     cdp::CallError,
     error::{BrowserError, Fault, blocked, wrong},
     events::{BrowserState, MAX_TABS},
+    fields::MessageFields as _,
     look::clean::clean_line,
     shared::OWN_CALL,
     verb::{BrowserOutcome, DialogAnswer, TabAct},
@@ -45,15 +46,15 @@ impl Browser {
             }
             answer => answer?,
         };
-        let error = answer["errorText"].as_str().unwrap_or_default();
-        if answer["isDownload"] == true || error == "net::ERR_ABORTED" {
+        let error = answer.text("errorText");
+        if answer.is_true("isDownload") || error == "net::ERR_ABORTED" {
             return self.report(&before, "The address is a download or sent no page.").await;
         }
         if !error.is_empty() {
             let why = explain_network_error(error);
             return Err(BrowserError::TryOnce(format!("{why} ({error})")).into());
         }
-        if let Some(loader) = answer["loaderId"].as_str() {
+        if let Some(loader) = answer.at("loaderId").as_str() {
             self.wait_until_loaded(loader).await;
         }
         let done = if self.is_loading() { "Opened; it is still loading." } else { "Opened." };
@@ -61,7 +62,9 @@ impl Browser {
     }
 
     fn is_loading(&self) -> bool {
-        self.shared.with(|state| state.tab(self.current).is_some_and(|tab| !tab.reached.contains("load") && tab.dialog.is_none()))
+        self.shared.with(|state| {
+            state.tab(self.current).is_some_and(|tab| !tab.reached.contains("load") && tab.dialog.is_none())
+        })
     }
 
     async fn wait_until_loaded(&self, loader: &str) {
@@ -80,11 +83,12 @@ impl Browser {
         let before = self.note_state();
         let session = self.tab_session()?;
         let history = self.call_page(&session, "Page.getNavigationHistory", json!({})).await?;
-        let current = history["currentIndex"].as_u64().and_then(|index| usize::try_from(index).ok()).unwrap_or_default();
-        let entry = current.checked_sub(1).and_then(|previous| history["entries"].get(previous));
+        let current =
+            history.at("currentIndex").as_u64().and_then(|index| usize::try_from(index).ok()).unwrap_or_default();
+        let entry = current.checked_sub(1).and_then(|previous| history.at("entries").get(previous));
         // A tab begins empty.
-        let entry = entry.filter(|entry| entry["url"] != "about:blank");
-        let Some(id) = entry.map(|entry| entry["id"].clone()) else {
+        let entry = entry.filter(|entry| entry.at("url") != "about:blank");
+        let Some(id) = entry.map(|entry| entry.at("id").clone()) else {
             return Err(blocked("There is no previous page in this tab."));
         };
         let old = self.note_state().loader;
@@ -103,7 +107,7 @@ impl Browser {
     /// Opens an empty tab and returns its number.
     pub(crate) async fn open_tab(&mut self) -> Result<u32, Fault> {
         let answer = self.call_browser("Target.createTarget", json!({"url": "about:blank"})).await?;
-        let target = answer["targetId"].as_str().unwrap_or_default().to_owned();
+        let target = answer.text("targetId").to_owned();
         let ready = |state: &mut BrowserState| {
             state.tabs.iter().find(|tab| tab.target == target && tab.is_ready).map(|tab| tab.number)
         };
@@ -148,7 +152,11 @@ impl Browser {
                 self.last_looks.remove(tab);
                 self.ensure_tab().await?;
                 let text = format!("Closed tab {tab}.\n{}", self.list_tabs());
-                Ok(BrowserOutcome { text, changes: vec![format!("Tab {tab} was closed.")], ..BrowserOutcome::default() })
+                Ok(BrowserOutcome {
+                    text,
+                    changes: vec![format!("Tab {tab} was closed.")],
+                    ..BrowserOutcome::default()
+                })
             }
         }
     }
@@ -172,14 +180,18 @@ impl Browser {
     }
 
     /// Answers the dialog that holds the page.
-    pub(crate) async fn answer_dialog(&mut self, answer: DialogAnswer, text: Option<&str>) -> Result<BrowserOutcome, Fault> {
+    pub(crate) async fn answer_dialog(
+        &mut self,
+        answer: DialogAnswer,
+        text: Option<&str>,
+    ) -> Result<BrowserOutcome, Fault> {
         if self.open_dialog().is_none() {
             return Err(wrong("No dialog is open."));
         }
         let before = self.note_state();
         let mut params = json!({"accept": answer == DialogAnswer::Accept});
         if let Some(text) = text {
-            params["promptText"] = text.into();
+            params.set("promptText", text);
         }
         self.shared.with(|state| state.tab_mut(self.current).map(|tab| tab.dialog = None));
         self.client.call(&self.tab_session()?, "Page.handleJavaScriptDialog", params, OWN_CALL).await?;

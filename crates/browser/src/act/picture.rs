@@ -8,6 +8,7 @@ use crate::{
     browser::Browser,
     cdp::CallError,
     error::{Fault, wrong},
+    fields::MessageFields as _,
     references::NodeAddress,
     scripts,
     verb::{BrowserOutcome, PagePicture},
@@ -45,8 +46,11 @@ impl Browser {
         let mut origin = PagePoint { x: 0.0, y: 0.0 };
         if let Some(part) = part {
             origin = PagePoint { x: part.left, y: part.top };
-            params["clip"] = json!({"x": part.left + scroll.x, "y": part.top + scroll.y,
-                "width": part.width, "height": part.height, "scale": 1});
+            params.set(
+                "clip",
+                json!({"x": part.left + scroll.x, "y": part.top + scroll.y,
+                "width": part.width, "height": part.height, "scale": 1}),
+            );
         }
         let masked = self.list_shown_secrets();
         self.mask_secrets(&masked, "on").await?;
@@ -56,7 +60,8 @@ impl Browser {
         let (width, height) = (read_size(&png, 16), read_size(&png, 20));
         self.last_picture += 1;
         let name = format!("p{}", self.last_picture);
-        let taken = TakenPicture { name: name.clone(), tab: self.current, loader: look.loader, scroll, origin, width, height };
+        let taken =
+            TakenPicture { name: name.clone(), tab: self.current, loader: look.loader, scroll, origin, width, height };
         self.pictures.push(taken);
         let surplus = self.pictures.len().saturating_sub(MAX_PICTURES);
         self.pictures.drain(..surplus);
@@ -70,15 +75,13 @@ impl Browser {
 
     async fn find_scroll(&self, session: &str) -> Result<PagePoint, CallError> {
         let metrics = self.call_page(session, "Page.getLayoutMetrics", json!({})).await?;
-        let view = &metrics["cssVisualViewport"];
-        Ok(PagePoint {
-            x: view["pageX"].as_f64().unwrap_or_default(),
-            y: view["pageY"].as_f64().unwrap_or_default(),
-        })
+        let view = &metrics.at("cssVisualViewport");
+        Ok(PagePoint { x: view.number("pageX"), y: view.number("pageY") })
     }
 
     fn list_shown_secrets(&self) -> Vec<NodeAddress> {
-        let is_shown = |address: &&NodeAddress| self.frame(&address.frame).is_some_and(|frame| frame.loader == address.loader);
+        let is_shown =
+            |address: &&NodeAddress| self.frame(&address.frame).is_some_and(|frame| frame.loader == address.loader);
         self.secrets.iter().filter(is_shown).cloned().collect()
     }
 
@@ -98,9 +101,13 @@ impl Browser {
         let Some(picture) = self.pictures.iter().find(|picture| picture.name == name).cloned() else {
             return Err(wrong(format!("There is no picture {name}; take one with `screenshot`.")));
         };
-        let is_inside = (0.0..f64::from(picture.width)).contains(&point.x) && (0.0..f64::from(picture.height)).contains(&point.y);
+        let is_inside =
+            (0.0..f64::from(picture.width)).contains(&point.x) && (0.0..f64::from(picture.height)).contains(&point.y);
         if !is_inside {
-            return Err(wrong(format!("The point lies outside the picture of {} × {} pixels.", picture.width, picture.height)));
+            return Err(wrong(format!(
+                "The point lies outside the picture of {} × {} pixels.",
+                picture.width, picture.height
+            )));
         }
         let tab = self.ensure_tab().await?;
         let loader = self.frame(&tab.frame).map(|frame| frame.loader).unwrap_or_default();
@@ -119,15 +126,15 @@ impl Browser {
         let session = self.tab_session()?;
         let place = json!({"x": point.x.round(), "y": point.y.round(), "includeUserAgentShadowDOM": false});
         let Ok(found) = self.call_page(&session, "DOM.getNodeForLocation", place).await else { return Ok(None) };
-        let id = found["frameId"].as_str().unwrap_or_default();
+        let id = found.text("frameId");
         let Some(frame) = self.frame(id) else { return Ok(None) };
-        let Some(node) = found["backendNodeId"].as_i64() else { return Ok(None) };
+        let Some(node) = found.at("backendNodeId").as_i64() else { return Ok(None) };
         Ok(Some(NodeAddress { session: frame.session, frame: id.to_owned(), loader: frame.loader, node }))
     }
 }
 
 fn decode_picture(answer: &Value) -> Result<Vec<u8>, CallError> {
-    let data = answer["data"].as_str().unwrap_or_default();
+    let data = answer.text("data");
     let decoded = base64::engine::general_purpose::STANDARD.decode(data);
     decoded.map_err(|_| CallError::Refused("the picture can't be read".to_owned()))
 }

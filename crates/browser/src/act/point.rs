@@ -8,6 +8,7 @@ use crate::{
     cdp::CallError,
     error::{BrowserError, Fault, blocked, wrong},
     events::FrameState,
+    fields::MessageFields as _,
     look::clean::clean_line,
     references::NodeAddress,
     scripts,
@@ -116,7 +117,7 @@ impl Browser {
     pub(crate) async fn find_box(&mut self, reference: &str, mode: CheckMode) -> Result<VisibleBox, Fault> {
         let answer = self.call_on_reference(reference, scripts::PREPARE, &[json!(mode.word())]).await?;
         self.check_problem(reference, &answer).await?;
-        let number = |key: &str| answer[key].as_f64().unwrap_or_default();
+        let number = |key: &str| answer.number(key);
         let (x, y) = (number("x"), number("y"));
         let address = self.find_node(reference).await?;
         let point = self.leave_frames(reference, &address, PagePoint { x, y }, mode).await?;
@@ -137,15 +138,12 @@ impl Browser {
             let Some(parent) = self.frame(&id).and_then(|frame| frame.parent) else { break };
             let Some(FrameState { session, loader, .. }) = self.frame(&parent) else { break };
             let owner = self.call_page(&session, "DOM.getFrameOwner", json!({"frameId": id})).await?;
-            let node = owner["backendNodeId"].as_i64().ok_or(CallError::Detached)?;
+            let node = owner.at("backendNodeId").as_i64().ok_or(CallError::Detached)?;
             let owner = NodeAddress { session, frame: parent.clone(), loader, node };
             let args = [json!(point.x), json!(point.y), json!(mode.word())];
             let answer = self.call_on_node(&owner, scripts::THROUGH_FRAME, &args).await?;
             self.check_problem(reference, &answer).await?;
-            point = PagePoint {
-                x: answer["x"].as_f64().unwrap_or_default(),
-                y: answer["y"].as_f64().unwrap_or_default(),
-            };
+            point = PagePoint { x: answer.number("x"), y: answer.number("y") };
             id = parent;
         }
         Ok(point)
@@ -153,7 +151,7 @@ impl Browser {
 
     /// Refuses an element that a script found a problem with.
     pub(crate) async fn check_problem(&mut self, reference: &str, answer: &Value) -> Result<(), Fault> {
-        let Some(problem) = answer["problem"].as_str() else { return Ok(()) };
+        let Some(problem) = answer.at("problem").as_str() else { return Ok(()) };
         let why = match problem {
             "gone" => return Err(self.refuse_stale(format!("{reference} is no longer on the page.")).await),
             "disabled" => format!("{reference} is disabled."),
@@ -163,8 +161,8 @@ impl Browser {
             "select" => format!("{reference} is a list: use `select`."),
             "no-list" => format!("{reference} isn't a plain list: click it, and then click an option."),
             "covered" => {
-                let by = clean_line(answer["by"].as_str().unwrap_or("something"), 60);
-                let said = clean_line(answer["said"].as_str().unwrap_or_default(), 60);
+                let by = clean_line(answer.at("by").as_str().unwrap_or("something"), 60);
+                let said = clean_line(answer.text("said"), 60);
                 let said = if said.is_empty() { String::new() } else { format!(" (\"{said}\")") };
                 format!("{reference} is covered by {by}{said}.")
             }

@@ -10,6 +10,7 @@ use crate::{
     cdp::CallError,
     error::Fault,
     events::BrowserState,
+    fields::MessageFields as _,
     scripts,
     verb::{BrowserOutcome, Direction, Place},
 };
@@ -157,7 +158,11 @@ impl Browser {
     }
 
     /// Scrolls the page or a part of it.
-    pub(crate) async fn scroll(&mut self, direction: Direction, reference: Option<&str>) -> Result<BrowserOutcome, Fault> {
+    pub(crate) async fn scroll(
+        &mut self,
+        direction: Direction,
+        reference: Option<&str>,
+    ) -> Result<BrowserOutcome, Fault> {
         let before = self.note_state();
         let args = [json!(direction)];
         let tab = self.ensure_tab().await?;
@@ -165,8 +170,8 @@ impl Browser {
             Some(reference) => self.call_on_reference(reference, scripts::SCROLL, &args).await?,
             None => self.call_in_frame(&tab.frame, scripts::SCROLL, &args).await?,
         };
-        let position = format!("{} of {} pixels", answer["at"], answer["of"]);
-        let done = match answer["moved"].as_bool() {
+        let position = format!("{} of {} pixels", answer.at("at"), answer.at("of"));
+        let done = match answer.at("moved").as_bool() {
             Some(true) => format!("Scrolled; now at {position}."),
             _ => format!("It doesn't scroll further; at {position}."),
         };

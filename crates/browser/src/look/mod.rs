@@ -2,7 +2,9 @@
 
 pub(crate) mod changes;
 pub(crate) mod clean;
+mod lines;
 pub(crate) mod render;
+mod roles;
 pub(crate) mod tree;
 
 use std::collections::HashMap;
@@ -16,13 +18,8 @@ use self::{
     render::{LookPurpose, PageContent, PageDocument, RenderedPage, render_page},
     tree::{AxTree, parse_snapshot},
 };
-use crate::{
-    browser::Browser,
-    cdp::CallError,
-    error::Fault,
-    events::TabState,
-    verb::BrowserOutcome,
-};
+use crate::fields::MessageFields as _;
+use crate::{browser::Browser, cdp::CallError, error::Fault, events::TabState, verb::BrowserOutcome};
 
 /// Maximum length of a look, in bytes.
 const MAX_LOOK_BYTES: usize = 12_000;
@@ -90,7 +87,7 @@ impl Browser {
     async fn link_frame(&self, content: &mut PageContent, parent: usize, place: usize, id: &str) {
         if let Some(parent) = content.documents.get_mut(parent) {
             let owner = self.call_page(&parent.session, "DOM.getFrameOwner", json!({"frameId": id})).await;
-            if let Some(node) = owner.ok().and_then(|owner| owner["backendNodeId"].as_i64()) {
+            if let Some(node) = owner.ok().and_then(|owner| owner.at("backendNodeId").as_i64()) {
                 parent.children.insert(node, place);
             }
         }
@@ -127,7 +124,8 @@ impl Browser {
     /// The verb `look`.
     pub(crate) async fn look(&mut self, is_whole: bool, from: usize) -> Result<BrowserOutcome, Fault> {
         let look = self.look_fresh().await?;
-        let known = self.last_looks.get(&self.current).filter(|last| last.loader == look.loader && !is_whole && from == 0);
+        let known =
+            self.last_looks.get(&self.current).filter(|last| last.loader == look.loader && !is_whole && from == 0);
         let changes = known.and_then(|last| describe_changes(&last.lines, &look.lines));
         let body = match changes {
             Some(changes) if changes.is_empty() => "Nothing has changed since the last look.".to_owned(),
@@ -214,7 +212,11 @@ impl Browser {
         let count = text.chars().count();
         let piece: String = text.chars().skip(from).take(MAX_READ_CHARS).collect();
         let end = from.saturating_add(piece.chars().count());
-        let more = if end < count { format!("\n(Characters {from} to {end} of {count}; go on with `from`: {end})") } else { String::new() };
+        let more = if end < count {
+            format!("\n(Characters {from} to {end} of {count}; go on with `from`: {end})")
+        } else {
+            String::new()
+        };
         let head = self.head_line();
         Ok(BrowserOutcome { text: format!("{head}\n{piece}{more}"), ..BrowserOutcome::default() })
     }
@@ -236,7 +238,8 @@ fn bound_lines(lines: &[String], from: usize, max_bytes: usize) -> String {
         0 => {
             text.pop();
         }
-        left => text.push_str(&format!("({left} more lines: `find` searches all of them, `look` with `from`: {end} goes on)")),
+        left => text
+            .push_str(&format!("({left} more lines: `find` searches all of them, `look` with `from`: {end} goes on)")),
     }
     text
 }

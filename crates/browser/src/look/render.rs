@@ -6,6 +6,8 @@ use reveille_base::words;
 
 use super::{
     clean::clean_line,
+    lines::{LineBuffer, LineKind, LookLine},
+    roles::{find_control_word, find_part_word, is_inline_tag, list_states},
     tree::{AxNode, AxTree, DomFacts},
 };
 use crate::references::{NodeAddress, References};
@@ -14,32 +16,10 @@ use crate::references::{NodeAddress, References};
 const MAX_DEPTH: usize = 250;
 /// Maximum length of a name or a value, in characters.
 const MAX_NAME_CHARS: usize = 120;
-/// Maximum length of a line of text, in characters.
-const MAX_TEXT_CHARS: usize = 400;
 /// Maximum number of a list's options that are shown.
 const MAX_OPTIONS: usize = 12;
 /// Maximum length of the text of a clickable part without a role, in characters.
 const MAX_PART_CHARS: usize = 120;
-
-/// A line of a look.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LookLine {
-    pub(crate) depth: usize,
-    pub(crate) text: String,
-    pub(crate) kind: LineKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineKind {
-    /// Text alone.
-    Text,
-    /// A heading.
-    Heading,
-    /// Something with a reference.
-    Control,
-    /// A part of the page, which holds the deeper lines after it.
-    Part,
-}
 
 /// One document of a page.
 #[derive(Debug, Default)]
@@ -95,45 +75,6 @@ pub(crate) fn render_page(
     RenderedPage { lines: lines.lines, ..renderer.page }
 }
 
-/// Lines in the making, and text that waits for the end of its block.
-#[derive(Default)]
-struct LineBuffer {
-    lines: Vec<LookLine>,
-    text: String,
-}
-
-impl LineBuffer {
-    fn add_text(&mut self, text: &str) {
-        let text = clean_line(text, usize::MAX);
-        if !text.is_empty() {
-            if !self.text.is_empty() {
-                self.text.push(' ');
-            }
-            self.text.push_str(&text);
-        }
-    }
-
-    fn flush(&mut self, depth: usize) {
-        let text = words::truncate_text(&std::mem::take(&mut self.text), MAX_TEXT_CHARS);
-        if !text.is_empty() {
-            self.lines.push(LookLine { depth, text, kind: LineKind::Text });
-        }
-    }
-
-    fn push(&mut self, depth: usize, kind: LineKind, text: String) {
-        self.flush(depth);
-        self.lines.push(LookLine { depth, text, kind });
-    }
-
-    /// Drops the last line if it is a label that the next control repeats.
-    fn drop_label(&mut self, depth: usize, name: &str) {
-        self.flush(depth);
-        let plain = |text: &str| text.trim_end_matches([':', '*', ' ']).to_lowercase();
-        let is_label = |line: &LookLine| line.kind == LineKind::Text && plain(&line.text) == plain(name);
-        self.lines.pop_if(|line| !name.is_empty() && is_label(line));
-    }
-}
-
 /// Whether text around is already said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Inside {
@@ -174,67 +115,6 @@ struct Renderer<'a> {
     purpose: LookPurpose,
     page: RenderedPage,
 }
-
-/// Roles that are acted on, with the word for them.
-fn control_word(role: &str) -> Option<&'static str> {
-    Some(match role {
-        "button" | "PopUpButton" | "ToggleButton" => "button",
-        "DisclosureTriangle" | "DisclosureTriangleGrouped" => "button",
-        "link" | "DocBackLink" => "link",
-        "textbox" | "TextField" | "TextFieldWithComboBox" => "textbox",
-        "searchbox" => "searchbox",
-        "combobox" | "ComboBoxSelect" | "ComboBoxMenuButton" | "ComboBoxGrouping" => "combobox",
-        "listbox" => "listbox",
-        "option" | "MenuListOption" => "option",
-        "checkbox" => "checkbox",
-        "radio" | "radiobutton" => "radio",
-        "switch" => "switch",
-        "slider" => "slider",
-        "spinbutton" => "spinbutton",
-        "menuitem" | "menuitemcheckbox" | "menuitemradio" => "menuitem",
-        "tab" => "tab",
-        "treeitem" => "treeitem",
-        "Date" | "DateTime" | "InputTime" => "date field",
-        "ColorWell" => "color field",
-        _ => return None,
-    })
-}
-
-/// Roles of parts that are shown as such. The second word is true for parts that are shown without a name, too.
-fn part_word(role: &str) -> Option<PartWord> {
-    let always = |word| Some(PartWord { word, without_name: true });
-    let named = |word| Some(PartWord { word, without_name: false });
-    match role {
-        "navigation" => always("navigation"),
-        "search" => always("search"),
-        "form" => always("form"),
-        "dialog" => always("dialog"),
-        "alertdialog" => always("dialog"),
-        "alert" => always("alert"),
-        "menu" => always("menu"),
-        "tabpanel" => named("tabpanel"),
-        "table" | "grid" | "treegrid" => named("table"),
-        "tree" => named("tree"),
-        "radiogroup" => named("choice"),
-        "group" | "Details" => named("group"),
-        "region" => named("region"),
-        "figure" => named("figure"),
-        "toolbar" => named("toolbar"),
-        "contentinfo" => always("footer"),
-        _ => None,
-    }
-}
-
-struct PartWord {
-    word: &'static str,
-    without_name: bool,
-}
-
-/// Tags that don't begin a line.
-const INLINE: [&str; 28] = [
-    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "mark", "q", "s",
-    "samp", "small", "span", "strong", "sub", "sup", "time", "u", "var", "#text",
-];
 
 impl Renderer<'_> {
     fn render_document(&mut self, document: usize, spot: Spot, lines: &mut LineBuffer) {
@@ -307,14 +187,14 @@ impl Renderer<'_> {
                 "listitem" => return self.render_item(node, spot, lines),
                 _ => {}
             }
-            let word = if facts.is_file_field { Some("file field") } else { control_word(role) };
+            let word = if facts.is_file_field { Some("file field") } else { find_control_word(role) };
             if let Some(word) = word {
                 return self.render_control(word, node, facts, spot, lines);
             }
             if !node.property("editable").is_empty() && node.is("focusable") {
                 return self.render_control("textbox", node, facts, spot, lines);
             }
-            if let Some(part) = part_word(role) {
+            if let Some(part) = find_part_word(role) {
                 let name = clean_line(&node.name(), MAX_NAME_CHARS);
                 if part.without_name || !name.is_empty() {
                     let is_touched = facts.is_clickable || facts.is_draggable || node.is("focusable");
@@ -324,12 +204,18 @@ impl Renderer<'_> {
             }
         }
         let is_root = matches!(role, "RootWebArea" | "WebArea");
-        let is_touched = facts.is_drawn && (facts.is_clickable || facts.is_draggable || !node.ignored && node.is("focusable"));
+        let is_touched =
+            facts.is_drawn && (facts.is_clickable || facts.is_draggable || !node.ignored && node.is("focusable"));
         let is_label = role == "LabelText" || facts.tag == "label";
-        if is_touched && !is_root && !is_label && self.purpose == LookPurpose::Act && !matches!(facts.tag.as_str(), "body" | "html") {
+        if is_touched
+            && !is_root
+            && !is_label
+            && self.purpose == LookPurpose::Act
+            && !matches!(facts.tag.as_str(), "body" | "html")
+        {
             return self.render_part(node, facts, spot, lines);
         }
-        let is_inline = INLINE.contains(&facts.tag.as_str()) || facts.tag.is_empty();
+        let is_inline = is_inline_tag(&facts.tag);
         if !is_inline {
             lines.flush(spot.depth);
         }
@@ -356,14 +242,14 @@ impl Renderer<'_> {
         let mut inner = LineBuffer::default();
         self.render_document(*child, Spot { inside: Inside::Page, ..spot.indented() }, &mut inner);
         inner.flush(spot.depth + 1);
-        push_container(lines, spot.depth, with_name("frame", &name), inner.lines);
+        lines.push_part(spot.depth, with_name("frame", &name), inner.lines);
     }
 
     fn render_container(&mut self, word: &str, name: &str, node: &AxNode, spot: Spot, lines: &mut LineBuffer) {
         let mut inner = LineBuffer::default();
         self.render_children(node, spot.indented(), &mut inner);
         inner.flush(spot.depth + 1);
-        push_container(lines, spot.depth, with_name(word, name), inner.lines);
+        lines.push_part(spot.depth, with_name(word, name), inner.lines);
     }
 
     fn render_row(&mut self, node: &AxNode, spot: Spot, lines: &mut LineBuffer) {
@@ -385,7 +271,7 @@ impl Renderer<'_> {
             lines.flush(spot.depth);
         } else {
             let cells = cells.into_iter().flatten().collect();
-            push_container(lines, spot.depth, "row".to_owned(), cells);
+            lines.push_part(spot.depth, "row".to_owned(), cells);
         }
     }
 
@@ -394,7 +280,9 @@ impl Renderer<'_> {
         let mut item = LineBuffer::default();
         self.render_children(node, spot.down(), &mut item);
         item.flush(spot.depth);
-        if let Some(first) = item.lines.first_mut().filter(|line| line.kind == LineKind::Text && !line.text.starts_with("- ")) {
+        if let Some(first) =
+            item.lines.first_mut().filter(|line| line.kind == LineKind::Text && !line.text.starts_with("- "))
+        {
             first.text.insert_str(0, "- ");
         }
         lines.lines.extend(item.lines);
@@ -418,7 +306,7 @@ impl Renderer<'_> {
             lines.lines.extend(inner.lines);
         } else if !name.is_empty() || !inner.lines.is_empty() {
             self.page.is_drawn |= is_large;
-            push_container(lines, spot.depth, with_name("drawing", &name), inner.lines);
+            lines.push_part(spot.depth, with_name("drawing", &name), inner.lines);
         }
     }
 
@@ -448,7 +336,11 @@ impl Renderer<'_> {
             _ if facts.is_draggable => "draggable".to_owned(),
             _ => "clickable".to_owned(),
         };
-        let hint = if own.is_empty() && inner.lines.is_empty() { words::truncate_text(&facts.hint, 40) } else { String::new() };
+        let hint = if own.is_empty() && inner.lines.is_empty() {
+            words::truncate_text(&facts.hint, 40)
+        } else {
+            String::new()
+        };
         let shown = if hint.is_empty() { with_name(&word, own) } else { format!("{word} ({hint})") };
         let states = list_states(node);
         lines.push(spot.depth, LineKind::Control, format!("{reference}{shown}{states}"));
@@ -470,7 +362,17 @@ impl Renderer<'_> {
         if is_secret {
             self.page.secrets.extend(address);
         }
-        let holds_text = matches!(word, "textbox" | "searchbox" | "combobox" | "spinbutton" | "slider" | "date field" | "color field" | "file field");
+        let holds_text = matches!(
+            word,
+            "textbox"
+                | "searchbox"
+                | "combobox"
+                | "spinbutton"
+                | "slider"
+                | "date field"
+                | "color field"
+                | "file field"
+        );
         if holds_text || matches!(word, "checkbox" | "radio" | "switch" | "listbox") {
             lines.drop_label(spot.depth, &name);
         }
@@ -492,7 +394,11 @@ impl Renderer<'_> {
         }
         let options = if word == "combobox" { self.list_options(node, spot) } else { String::new() };
         let reference = self.reference(node, spot);
-        lines.push(spot.depth, LineKind::Control, format!("{reference}{}{hint}{value}{states}{options}", with_name(word, &name)));
+        lines.push(
+            spot.depth,
+            LineKind::Control,
+            format!("{reference}{}{hint}{value}{states}{options}", with_name(word, &name)),
+        );
         // A field's text is its value. Everything else may hold more controls.
         if !holds_text {
             let inside = if matches!(word, "listbox" | "treeitem") { Inside::Page } else { Inside::Named };
@@ -506,7 +412,7 @@ impl Renderer<'_> {
         let Some(document) = self.content.documents.get(spot.document) else { return String::new() };
         let (mut labels, mut open) = (Vec::new(), node.child_ids.clone());
         while let Some(child) = open.pop().and_then(|id| document.tree.get(&id)) {
-            if control_word(child.role()) == Some("option") {
+            if find_control_word(child.role()) == Some("option") {
                 labels.push(clean_line(&child.name(), 60));
             } else {
                 open.extend(child.child_ids.iter().cloned());
@@ -525,40 +431,4 @@ impl Renderer<'_> {
 
 fn with_name(word: &str, name: &str) -> String {
     if name.is_empty() { word.to_owned() } else { format!("{word} \"{name}\"") }
-}
-
-/// Adds a part with its lines, or nothing if it holds none.
-fn push_container(lines: &mut LineBuffer, depth: usize, head: String, inner: Vec<LookLine>) {
-    if !inner.is_empty() {
-        lines.push(depth, LineKind::Part, head);
-        lines.lines.extend(inner);
-    }
-}
-
-fn list_states(node: &AxNode) -> String {
-    let mut states = String::new();
-    let mut add = |state: &str| {
-        states.push(' ');
-        states.push_str(state);
-    };
-    match node.property("checked").as_str() {
-        "true" => add("checked"),
-        "mixed" => add("partly-checked"),
-        "false" => add("unchecked"),
-        _ => {}
-    }
-    match node.property("expanded").as_str() {
-        "true" => add("expanded"),
-        "false" => add("collapsed"),
-        _ => {}
-    }
-    for state in ["disabled", "selected", "pressed", "required", "readonly", "focused"] {
-        if node.is(state) {
-            add(state);
-        }
-    }
-    if !matches!(node.property("invalid").as_str(), "" | "false") {
-        add("invalid");
-    }
-    states
 }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::fields::MessageFields as _;
+
 /// A node of the accessibility tree.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -82,7 +84,7 @@ pub(crate) struct AxTree {
 impl AxTree {
     /// Reads a tree. Nodes that aren't understood are left out.
     pub(crate) fn parse(answer: &Value) -> Self {
-        let nodes = answer["nodes"].as_array().into_iter().flatten();
+        let nodes = answer.list("nodes").iter();
         let nodes: Vec<AxNode> = nodes.filter_map(|node| AxNode::deserialize(node).ok()).collect();
         let root = nodes.iter().find(|node| node.parent_id.is_none()).map(|node| node.node_id.clone());
         Self { root, nodes: nodes.into_iter().map(|node| (node.node_id.clone(), node)).collect() }

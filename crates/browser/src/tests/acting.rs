@@ -49,7 +49,11 @@ async fn clicks_keys_and_fields_do_what_they_say() {
         ("\"Name\"", r#"{"verb": "type", "ref": "REF", "text": "Ada"}"#, "= \"Ada\""),
         ("\"Name\"", r#"{"verb": "type", "ref": "REF", "text": "Bo"}"#, "= \"Bo\""),
         ("\"Name\"", r#"{"verb": "type", "ref": "REF", "text": "b", "append": true}"#, "= \"Bob\""),
-        ("\"Name\"", r#"{"verb": "type", "ref": "REF", "text": "too long"}"#, "Typed, but the field now holds \"too l\"."),
+        (
+            "\"Name\"",
+            r#"{"verb": "type", "ref": "REF", "text": "too long"}"#,
+            "Typed, but the field now holds \"too l\".",
+        ),
         ("Notes", r#"{"verb": "type", "ref": "REF", "text": "one\ntwo"}"#, "Typed."),
         ("Letter", r#"{"verb": "type", "ref": "REF", "text": "Dear Ada"}"#, "Dear Ada"),
         ("Day", r#"{"verb": "type", "ref": "REF", "text": "2026-11-30"}"#, "Typed."),
@@ -107,7 +111,8 @@ async fn an_element_that_cannot_be_acted_on_is_refused_with_the_reason() {
 async fn dragging_and_scrolling_move_things() {
     let Some(mut world) = desk().await else { return };
     let (from, to) = (world.reference("Drag me").await, world.reference("Drop here").await);
-    let dragged = world.done(&format!(r#"{{"verb": "drag", "from": {{"ref": "{from}"}}, "to": {{"ref": "{to}"}}}}"#)).await;
+    let dragged =
+        world.done(&format!(r#"{{"verb": "drag", "from": {{"ref": "{from}"}}, "to": {{"ref": "{to}"}}}}"#)).await;
     assert!(dragged.contains("# dropped it"), "{dragged}");
     let part = world.on("region \"Box\"", r#"{"verb": "scroll", "ref": "REF", "direction": "bottom"}"#).await.unwrap();
     assert!(part.text.contains("Scrolled; now at 4"), "{part:?}");
@@ -159,7 +164,8 @@ async fn files_go_both_ways() {
     std::fs::write(&file, "Dear all").unwrap();
     let outside = world.folder.path().join("secret.txt");
     std::fs::write(&outside, "no").unwrap();
-    let upload = |path: &std::path::Path| format!(r#"{{"verb": "upload", "ref": "REF", "files": ["{}"]}}"#, path.display());
+    let upload =
+        |path: &std::path::Path| format!(r#"{{"verb": "upload", "ref": "REF", "files": ["{}"]}}"#, path.display());
     for line in ["\"Attachment", "Choose a file"] {
         let done = world.on(line, &upload(&file)).await.unwrap_or_else(|error| panic!("{line}: {error}")).text;
         assert!(done.contains("Chosen: letter.txt."), "{done}");

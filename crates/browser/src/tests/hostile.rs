@@ -104,7 +104,10 @@ async fn places_inside_stay_closed_to_links_redirects_frames_and_scripts() {
     assert!(url.contains("ws:no"), "{url}");
     for link in ["\"Redirect\"", "\"Link\""] {
         let clicked = world.click(link).await.unwrap().text;
-        assert!(clicked.contains("isn't opened by this browser") || clicked.contains("isn't on the public internet"), "{clicked}");
+        assert!(
+            clicked.contains("isn't opened by this browser") || clicked.contains("isn't on the public internet"),
+            "{clicked}"
+        );
         world.open("/").await;
     }
     // Nobody ever connected.

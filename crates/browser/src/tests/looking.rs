@@ -54,7 +54,8 @@ const FRAMES: &str = r#"<!doctype html><title>Frames</title><h1>Outside</h1>
   root.innerHTML = '<button>In the shadow</button>';
   root.querySelector('button').onclick = e => { e.target.textContent = 'Shadow clicked'; };
 </script>"#;
-const INNER: &str = r#"<!doctype html><button onclick="this.textContent = 'Pressed ' + location.host">Inside a frame</button>"#;
+const INNER: &str =
+    r#"<!doctype html><button onclick="this.textContent = 'Pressed ' + location.host">Inside a frame</button>"#;
 
 #[tokio::test]
 async fn frames_of_any_process_and_shadow_parts_are_seen_and_clicked() {
@@ -90,7 +91,10 @@ async fn a_reference_of_another_document_or_of_a_removed_element_is_refused_with
     world.open("/").await;
     assert!(world.run(&click).await.is_err());
 
-    let pages = [("/", "<button id=gone>Gone</button><button onclick=\"document.getElementById('gone').replaceWith(Object.assign(document.createElement('button'), {textContent: 'New'}))\">Replace</button>")];
+    let pages = [(
+        "/",
+        "<button id=gone>Gone</button><button onclick=\"document.getElementById('gone').replaceWith(Object.assign(document.createElement('button'), {textContent: 'New'}))\">Replace</button>",
+    )];
     let Some(mut world) = World::start(&pages).await else { return };
     world.open("/").await;
     let gone = world.reference("Gone").await;

@@ -11,9 +11,7 @@ use std::{path::PathBuf, time::Duration};
 use tempfile::TempDir;
 
 use self::site::Site;
-use crate::{
-    Browser, BrowserError, BrowserOptions, BrowserOutcome, HostGrants, Patience, Place, Verb, WindowKind,
-};
+use crate::{Browser, BrowserError, BrowserOptions, BrowserOutcome, HostGrants, Patience, Place, Verb, WindowKind};
 
 /// The program that the tests use; `None` if there is none. One that is promised must exist.
 #[expect(clippy::disallowed_methods, reason = "names the browser for tests")]

@@ -72,7 +72,8 @@ fn answer(mut client: TcpStream, pages: &HashMap<String, String>, asked: &Mutex<
         client.write_all(body).ok();
     };
     if let Some(name) = plain.strip_prefix("/file/") {
-        let headers = format!("Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n");
+        let headers =
+            format!("Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n");
         respond("200 OK", &headers, b"%PDF-1.7 an invoice");
     } else if plain == "/stream" {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 1073741824\r\n\

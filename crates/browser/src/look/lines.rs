@@ -3,6 +3,7 @@
 use reveille_base::words;
 
 use super::clean::clean_line;
+use crate::references::NodeAddress;
 
 /// Maximum length of a line of text, in characters.
 const MAX_TEXT_CHARS: usize = 400;
@@ -13,6 +14,8 @@ pub(crate) struct LookLine {
     pub(crate) depth: usize,
     pub(crate) text: String,
     pub(crate) kind: LineKind,
+    /// The node where the text of a text line begins.
+    pub(crate) node: Option<NodeAddress>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,13 +35,17 @@ pub(crate) enum LineKind {
 pub(super) struct LineBuffer {
     pub(super) lines: Vec<LookLine>,
     text: String,
+    /// The node where that text begins.
+    node: Option<NodeAddress>,
 }
 
 impl LineBuffer {
-    pub(super) fn add_text(&mut self, text: &str) {
+    pub(super) fn add_text(&mut self, text: &str, node: Option<NodeAddress>) {
         let text = clean_line(text, usize::MAX);
         if !text.is_empty() {
-            if !self.text.is_empty() {
+            if self.text.is_empty() {
+                self.node = node;
+            } else {
                 self.text.push(' ');
             }
             self.text.push_str(&text);
@@ -48,13 +55,13 @@ impl LineBuffer {
     pub(super) fn flush(&mut self, depth: usize) {
         let text = words::truncate_text(&std::mem::take(&mut self.text), MAX_TEXT_CHARS);
         if !text.is_empty() {
-            self.lines.push(LookLine { depth, text, kind: LineKind::Text });
+            self.lines.push(LookLine { depth, text, kind: LineKind::Text, node: self.node.take() });
         }
     }
 
     pub(super) fn push(&mut self, depth: usize, kind: LineKind, text: String) {
         self.flush(depth);
-        self.lines.push(LookLine { depth, text, kind });
+        self.lines.push(LookLine { depth, text, kind, node: None });
     }
 
     /// Drops the last line if it is a label that the next control repeats.

@@ -63,7 +63,7 @@ impl Browser {
                 Err(error) => return Err(error.into()),
             };
             if !content.facts.contains_key(&frame.session) {
-                let asked = json!({"computedStyles": ["cursor"]});
+                let asked = json!({"computedStyles": ["cursor", "background-color", "fill"]});
                 let answer = self.call_page(&frame.session, "DOMSnapshot.captureSnapshot", asked).await?;
                 content.facts.insert(frame.session.clone(), parse_snapshot(&answer));
             }

@@ -18,6 +18,8 @@ const MAX_DEPTH: usize = 250;
 const MAX_NAME_CHARS: usize = 120;
 /// Maximum number of a list's options that are shown.
 const MAX_OPTIONS: usize = 12;
+/// Maximum length of a word of attributes, in characters.
+const MAX_HINT_CHARS: usize = 40;
 /// Maximum length of the text of a clickable part without a role, in characters.
 const MAX_PART_CHARS: usize = 120;
 
@@ -164,7 +166,7 @@ impl Renderer<'_> {
             match role {
                 "StaticText" | "text" => {
                     if spot.inside == Inside::Page {
-                        lines.add_text(&node.name());
+                        lines.add_text(&node.name(), self.address(node, spot));
                     }
                     return;
                 }
@@ -267,7 +269,7 @@ impl Renderer<'_> {
         if is_plain {
             let text = |cell: &Vec<LookLine>| cell.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ");
             let row = cells.iter().map(text).collect::<Vec<_>>().join(" | ");
-            lines.add_text(&row);
+            lines.add_text(&row, None);
             lines.flush(spot.depth);
         } else {
             let cells = cells.into_iter().flatten().collect();
@@ -319,11 +321,19 @@ impl Renderer<'_> {
         let text: Vec<&str> = inner.lines.iter().map(|line| line.text.trim_start_matches("- ")).collect();
         let text = text.join(" ");
         let is_short = text.chars().count() <= MAX_PART_CHARS;
-        if !facts.is_clickable && !facts.is_draggable && (has_controls || text.is_empty()) {
-            // A part that is merely focusable, such as one that scrolls.
+        let has_text = inner.lines.iter().any(|line| matches!(line.kind, LineKind::Text | LineKind::Heading));
+        // A wrapper around controls is clicked through them.
+        let is_wrapper = has_controls && !has_text;
+        let is_merely_focusable = !facts.is_clickable && (has_controls || text.is_empty());
+        if !facts.is_draggable && (is_wrapper || is_merely_focusable) {
             lines.flush(spot.depth);
             lines.lines.extend(inner.lines.into_iter().map(|line| LookLine { depth: line.depth - 1, ..line }));
             return;
+        }
+        let is_list =
+            inner.lines.len() > 1 && inner.lines.iter().all(|line| line.text.starts_with("- ") && line.node.is_some());
+        if is_list {
+            return self.render_touched_items(inner.lines, lines, spot);
         }
         let reference = self.reference(node, spot);
         let name = clean_line(&node.name(), MAX_NAME_CHARS);
@@ -336,11 +346,7 @@ impl Renderer<'_> {
             _ if facts.is_draggable => "draggable".to_owned(),
             _ => "clickable".to_owned(),
         };
-        let hint = if own.is_empty() && inner.lines.is_empty() {
-            words::truncate_text(&facts.hint, 40)
-        } else {
-            String::new()
-        };
+        let hint = if own.is_empty() && inner.lines.is_empty() { describe_nameless(facts) } else { String::new() };
         let shown = if hint.is_empty() { with_name(&word, own) } else { format!("{word} ({hint})") };
         let states = list_states(node);
         lines.push(spot.depth, LineKind::Control, format!("{reference}{shown}{states}"));
@@ -349,11 +355,22 @@ impl Renderer<'_> {
         }
     }
 
+    /// Renders the items of a list that listens for its items, each with a reference.
+    fn render_touched_items(&mut self, items: Vec<LookLine>, lines: &mut LineBuffer, spot: Spot) {
+        for item in items {
+            if let Some(address) = &item.node {
+                let number = self.references.number_of(address);
+                let text = item.text.trim_start_matches("- ");
+                lines.push(spot.depth, LineKind::Control, format!("[r{number}] clickable \"{text}\""));
+            }
+        }
+    }
+
     fn render_control(&mut self, word: &str, node: &AxNode, facts: &DomFacts, spot: Spot, lines: &mut LineBuffer) {
         let name = clean_line(&node.name(), MAX_NAME_CHARS);
         if self.purpose == LookPurpose::Read && matches!(word, "link" | "option" | "tab" | "menuitem" | "treeitem") {
             if spot.inside == Inside::Page {
-                lines.add_text(&name);
+                lines.add_text(&name, None);
             }
             return;
         }
@@ -431,4 +448,10 @@ impl Renderer<'_> {
 
 fn with_name(word: &str, name: &str) -> String {
     if name.is_empty() { word.to_owned() } else { format!("{word} \"{name}\"") }
+}
+
+/// Describes an element without text: a word of its attributes, and its colour.
+fn describe_nameless(facts: &DomFacts) -> String {
+    let parts = [words::truncate_text(&facts.hint, MAX_HINT_CHARS), facts.colour.clone().unwrap_or_default()];
+    parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ")
 }

@@ -112,6 +112,8 @@ pub(crate) struct DomFacts {
     pub(crate) is_file_field: bool,
     /// A word for an element without a name: its `title`, `class` or `id`.
     pub(crate) hint: String,
+    /// The colour that it is filled with, such as `#ff0000`.
+    pub(crate) colour: Option<String>,
     /// The address of a link.
     pub(crate) link: Option<String>,
 }
@@ -162,8 +164,10 @@ pub(crate) fn parse_snapshot(answer: &Value) -> HashMap<i64, DomFacts> {
     for document in &snapshot.documents {
         let nodes = &document.nodes;
         let mut cursors: HashMap<usize, &str> = HashMap::new();
+        let mut styles_of: HashMap<usize, &[i64]> = HashMap::new();
         for (place, node) in document.layout.node_index.iter().enumerate() {
             let cursor = document.layout.styles.get(place).and_then(|styles| styles.first());
+            styles_of.insert(*node, document.layout.styles.get(place).map(Vec::as_slice).unwrap_or_default());
             cursors.insert(*node, cursor.map_or("", |at| string(*at)));
         }
         for (at, node) in nodes.backend_node_id.iter().enumerate() {
@@ -182,6 +186,8 @@ pub(crate) fn parse_snapshot(answer: &Value) -> HashMap<i64, DomFacts> {
             let listens = nodes.is_clickable.index.binary_search(&at).is_ok();
             let input = if tag == "input" { attribute("type").unwrap_or("text") } else { "" };
             let hint = ["title", "aria-label", "alt", "class", "id"].iter().find_map(|name| attribute(name));
+            let colours = styles_of.get(&at).and_then(|styles| Some([*styles.get(1)?, *styles.get(2)?]));
+            let colour = colours.map(|[background, fill]| if is_shape(&tag) { fill } else { background });
             facts.insert(
                 *node,
                 DomFacts {
@@ -192,6 +198,7 @@ pub(crate) fn parse_snapshot(answer: &Value) -> HashMap<i64, DomFacts> {
                     is_draggable: attribute("draggable") == Some("true"),
                     is_file_field: input.eq_ignore_ascii_case("file"),
                     hint: hint.unwrap_or_default().trim().to_owned(),
+                    colour: colour.and_then(|colour| format_colour(string(colour))),
                     link: attribute("href").filter(|_| matches!(tag.as_str(), "a" | "area")).map(str::to_owned),
                     tag,
                 },
@@ -205,4 +212,19 @@ pub(crate) fn parse_snapshot(answer: &Value) -> HashMap<i64, DomFacts> {
 fn is_secret_autocomplete(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     ["password", "one-time-code", "cc-"].iter().any(|secret| value.contains(secret))
+}
+
+/// Returns true for shapes of drawings, which are filled instead of having a background.
+fn is_shape(tag: &str) -> bool {
+    matches!(tag, "circle" | "rect" | "path" | "polygon" | "ellipse" | "line" | "text" | "g")
+}
+
+/// Formats a computed colour such as `rgb(255, 0, 0)`; `None` for a transparent one.
+fn format_colour(computed: &str) -> Option<String> {
+    let inner = computed.strip_prefix("rgb(")?.strip_suffix(')')?;
+    let parts: Vec<u8> = inner.split(',').filter_map(|part| part.trim().parse().ok()).collect();
+    match parts.as_slice() {
+        [red, green, blue] => Some(format!("#{red:02x}{green:02x}{blue:02x}")),
+        _ => None,
+    }
 }

@@ -4,6 +4,7 @@ mod acting;
 mod endings;
 mod hostile;
 mod looking;
+mod miniwob;
 mod site;
 
 use std::{path::PathBuf, time::Duration};

@@ -33,6 +33,19 @@ impl Site {
         Self { address, asked }
     }
 
+    /// Serves the files of a folder. `change` may alter each.
+    pub(super) fn serve_folder(folder: std::path::PathBuf, change: fn(&str, Vec<u8>) -> Vec<u8>) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let folder = folder.clone();
+                std::thread::spawn(move || answer_file(client, &folder, change));
+            }
+        });
+        Self { address, asked: Arc::default() }
+    }
+
     pub(super) fn place(&self, host: &str) -> String {
         format!("{host}:{}", self.address.port())
     }
@@ -87,4 +100,33 @@ fn answer(mut client: TcpStream, pages: &HashMap<String, String>, asked: &Mutex<
     } else {
         respond("404 Not Found", "Content-Type: text/html\r\n", b"<h1>Not found</h1>");
     }
+}
+
+fn answer_file(mut client: TcpStream, folder: &std::path::Path, change: fn(&str, Vec<u8>) -> Vec<u8>) {
+    let mut reader = BufReader::new(client.try_clone().unwrap());
+    let (mut first, mut line) = (String::new(), String::new());
+    if reader.read_line(&mut first).is_err() || first.is_empty() {
+        return;
+    }
+    while reader.read_line(&mut line).is_ok_and(|count| count > 2) {
+        line.clear();
+    }
+    let path = first.split(' ').nth(1).unwrap().split('?').next().unwrap().trim_start_matches('/').to_owned();
+    let kind = match path.rsplit('.').next().unwrap() {
+        "html" => "text/html",
+        "css" => "text/css",
+        "js" => "text/javascript",
+        "png" => "image/png",
+        _ => "application/octet-stream",
+    };
+    let (status, body) = match std::fs::read(folder.join(&path)) {
+        Ok(body) => ("200 OK", change(&path, body)),
+        Err(_) => ("404 Not Found", Vec::new()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    client.write_all(head.as_bytes()).ok();
+    client.write_all(&body).ok();
 }

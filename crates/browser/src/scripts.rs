@@ -1,7 +1,7 @@
 //! Functions that run in a page, in a world of our own: the page's scripts can't change what they call.
 
 /// Prepares an element for a click and returns its point, or the problem. `this` is the element. The argument is `act`
-/// (visible, enabled, not covered), or `see` (visible alone).
+/// (visible, enabled, not covered), `reach` (visible, not covered), or `see` (visible alone).
 pub(crate) const PREPARE: &str = r#"async function (mode) {
   const el = this.nodeType === 1 ? this : this.parentElement;
   if (!el || !el.isConnected) return {problem: 'gone'};
@@ -30,10 +30,14 @@ pub(crate) const PREPARE: &str = r#"async function (mode) {
     }
   };
   let covered = null, seen = false;
-  for (const e of candidates) {
+  const scrolled = new Set(), again = [...candidates];
+  while (again.length) {
+    const e = again.shift();
+    // A picture may still be loading.
+    for (let i = 0; i < 20 && !usable(e); i++) await frame();
     if (!usable(e)) continue;
     const fits = r => r.left >= 0 && r.top >= 0 && r.right <= innerWidth && r.bottom <= innerHeight;
-    if (!fits(usable(e))) e.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
+    if (scrolled.has(e) || !fits(usable(e))) e.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
     let last = null;
     for (let i = 0; i < 10; i++) {
       const r = usable(e);
@@ -49,11 +53,16 @@ pub(crate) const PREPARE: &str = r#"async function (mode) {
     const point = (fx, fy) => ({x: left + (right - left) * fx, y: top + (bottom - top) * fy,
       left, top, width: right - left, height: bottom - top});
     if (mode === 'see') return point(0.5, 0.5);
-    for (const [fx, fy] of [[0.5, 0.5], [0.25, 0.5], [0.75, 0.5], [0.5, 0.2], [0.5, 0.8]]) {
+    const spots = [[0.5, 0.5], [0.25, 0.5], [0.75, 0.5], [0.5, 0.2], [0.5, 0.8]];
+    let first = null;
+    for (const [fx, fy] of spots) {
       const p = point(fx, fy), found = hitIn(e, p.x, p.y);
       if (!found) return p;
-      covered = covered || found.by;
+      first = first || found.by;
     }
+    covered = covered || first;
+    // A part that scrolls may hide it, although it lies inside the window.
+    if (!scrolled.has(e)) { scrolled.add(e); again.push(e); }
   }
   if (!seen) return {problem: 'hidden'};
   const name = covered ? covered.tagName.toLowerCase() + (covered.id ? '#' + covered.id : '') : 'something';
@@ -66,7 +75,7 @@ pub(crate) const THROUGH_FRAME: &str = r#"function (x, y, mode) {
   const r = this.getBoundingClientRect(), s = getComputedStyle(this);
   const px = r.left + this.clientLeft + parseFloat(s.paddingLeft || 0) + x;
   const py = r.top + this.clientTop + parseFloat(s.paddingTop || 0) + y;
-  const hit = mode === 'act' ? this.getRootNode().elementFromPoint(px, py) : this;
+  const hit = mode !== 'see' ? this.getRootNode().elementFromPoint(px, py) : this;
   if (hit !== this) return {problem: 'covered', by: hit ? hit.tagName.toLowerCase() : 'the edge of its frame', said: ''};
   return {x: px, y: py};
 }"#;

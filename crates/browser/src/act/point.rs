@@ -23,6 +23,8 @@ const MAX_FRAMES: usize = 20;
 pub(crate) enum CheckMode {
     /// It can be acted on: visible, enabled, not covered.
     Act,
+    /// The pointer can reach it: visible, not covered.
+    Reach,
     /// It can be seen.
     See,
 }
@@ -31,6 +33,7 @@ impl CheckMode {
     fn word(self) -> &'static str {
         match self {
             Self::Act => "act",
+            Self::Reach => "reach",
             Self::See => "see",
         }
     }

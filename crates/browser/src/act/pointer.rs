@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::point::{CheckMode, PagePoint};
+use super::point::{CheckMode, PagePoint, VisibleBox};
 use crate::{
     browser::Browser,
     cdp::CallError,
@@ -15,6 +15,8 @@ use crate::{
     verb::{BrowserOutcome, Direction, Place},
 };
 
+/// How far beyond the middle of its target a drag ends, as a part of the target's size.
+const BEYOND: f64 = 0.2;
 /// Number of moves between the ends of a drag.
 const DRAG_STEPS: u32 = 12;
 /// Pixels that the pointer moves first.
@@ -56,6 +58,9 @@ impl Browser {
     pub(crate) async fn click(&mut self, place: &Place, kind: ClickKind) -> Result<BrowserOutcome, Fault> {
         let before = self.note_state();
         let point = self.find_point(place, CheckMode::Act).await?;
+        self.send_mouse(MouseEvent { kind: "mouseMoved", point, button: "none", buttons: 0, clicks: 0 }).await?;
+        // Some elements change under the pointer.
+        let point = self.find_point(place, CheckMode::Act).await?;
         self.click_point(point, kind).await?;
         self.report(&before, kind.done()).await
     }
@@ -92,7 +97,7 @@ impl Browser {
     /// Moves the pointer over a place.
     pub(crate) async fn hover(&mut self, place: &Place) -> Result<BrowserOutcome, Fault> {
         let before = self.note_state();
-        let point = self.find_point(place, CheckMode::Act).await?;
+        let point = self.find_point(place, CheckMode::Reach).await?;
         self.send_mouse(MouseEvent { kind: "mouseMoved", point, button: "none", buttons: 0, clicks: 0 }).await?;
         self.report(&before, "The pointer is there.").await
     }
@@ -100,12 +105,12 @@ impl Browser {
     /// Drags from one place to another.
     pub(crate) async fn drag(&mut self, from: &Place, to: &Place) -> Result<BrowserOutcome, Fault> {
         let before = self.note_state();
-        let end = self.find_point(to, CheckMode::See).await?;
+        // Both are brought into view; the second may have moved the first, which is checked last.
+        self.find_point(to, CheckMode::See).await?;
         let start = self.find_point(from, CheckMode::Act).await?;
-        // Bringing the start into view may have moved the end.
-        let end = match self.find_point_without_scrolling(to).await? {
-            Some(point) => point,
-            None => end,
+        let end = match &to.reference {
+            Some(reference) => aim_beyond(start, &self.find_box(reference, CheckMode::See).await?),
+            None => self.find_point(to, CheckMode::See).await?,
         };
         let session = self.tab_session()?;
         self.shared.with(|state| state.tab_mut(self.current).map(|tab| tab.drag = None));
@@ -114,13 +119,6 @@ impl Browser {
         self.call_page(&session, "Input.setInterceptDrags", json!({"enabled": false})).await.ok();
         moved?;
         self.report(&before, "Dragged.").await
-    }
-
-    async fn find_point_without_scrolling(&mut self, place: &Place) -> Result<Option<PagePoint>, Fault> {
-        match &place.reference {
-            Some(reference) => Ok(Some(self.find_box(reference, CheckMode::See).await?.point)),
-            None => Ok(None),
-        }
     }
 
     async fn move_pressed(&mut self, start: PagePoint, end: PagePoint) -> Result<(), Fault> {
@@ -176,5 +174,16 @@ impl Browser {
             _ => format!("It doesn't scroll further; at {position}."),
         };
         self.report(&before, &done).await
+    }
+}
+
+/// A point a bit beyond the middle of a target: lists that are sorted by dragging want that.
+fn aim_beyond(start: PagePoint, target: &VisibleBox) -> PagePoint {
+    let PagePoint { x, y } = target.point;
+    let (across, down) = (x - start.x, y - start.y);
+    if across.abs() > down.abs() {
+        PagePoint { x: x + BEYOND * target.width * across.signum(), y }
+    } else {
+        PagePoint { x, y: y + BEYOND * target.height * down.signum() }
     }
 }

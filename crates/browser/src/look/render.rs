@@ -16,6 +16,8 @@ use crate::references::{NodeAddress, References};
 const MAX_DEPTH: usize = 250;
 /// Maximum length of a name or a value, in characters.
 const MAX_NAME_CHARS: usize = 120;
+/// Maximum length of a value when a page is read, in characters.
+const MAX_VALUE_CHARS: usize = 4_000;
 /// Maximum number of a list's options that are shown.
 const MAX_OPTIONS: usize = 12;
 /// Maximum length of a word of attributes, in characters.
@@ -184,6 +186,11 @@ impl Renderer<'_> {
                 }
                 "Canvas" | "canvas" | "SvgRoot" | "graphics-document" | "EmbeddedObject" | "PluginObject" => {
                     return self.render_drawing(node, facts, spot, lines);
+                }
+                "row" | "listitem"
+                    if (facts.is_clickable || facts.is_draggable) && self.purpose == LookPurpose::Act =>
+                {
+                    return self.render_part(node, facts, spot, lines);
                 }
                 "row" | "LayoutTableRow" => return self.render_row(node, spot, lines),
                 "listitem" => return self.render_item(node, spot, lines),
@@ -397,7 +404,8 @@ impl Renderer<'_> {
             (true, _) if node.value().is_empty() => " (secret, empty)".to_owned(),
             (true, _) => " (secret, filled)".to_owned(),
             (false, true) => {
-                let value = clean_line(&node.value(), MAX_NAME_CHARS);
+                let most = if self.purpose == LookPurpose::Read { MAX_VALUE_CHARS } else { MAX_NAME_CHARS };
+                let value = clean_line(&node.value(), most);
                 if value.is_empty() { String::new() } else { format!(" = \"{value}\"") }
             }
             (false, false) => String::new(),

@@ -88,6 +88,9 @@ pub(super) fn list_states(node: &AxNode) -> String {
         "false" => add("collapsed"),
         _ => {}
     }
+    if !matches!(node.property("hasPopup").as_str(), "" | "false" | "listbox") {
+        add("has-menu");
+    }
     for state in ["disabled", "selected", "pressed", "required", "readonly", "focused"] {
         if node.is(state) {
             add(state);

@@ -185,3 +185,14 @@ async fn a_form_is_sent_and_the_answer_shown() {
     assert!(sent.contains("# Sent") && sent.contains("Address: "), "{sent}");
     assert!(world.site.asked().contains(&"POST /sent q=a+b".to_owned()), "{:?}", world.site.asked());
 }
+
+#[tokio::test]
+async fn an_element_that_a_part_hides_is_scrolled_to_and_clicked() {
+    let page = r#"<!doctype html><style>#part { height: 150px; overflow-y: scroll; width: 160px } p { height: 100px }</style>
+        <div id=part><p>1</p><p>2</p><p>3</p><p>4</p><span class=reply style="cursor:pointer">Reply</span></div>
+        <script>document.querySelector('.reply').addEventListener('click', () => { document.title = 'Replied'; });</script>"#;
+    let Some(mut world) = World::start(&[("/", page)]).await else { return };
+    world.open("/").await;
+    let clicked = world.click("Reply").await.unwrap().text;
+    assert!(clicked.contains("Title: Replied"), "{clicked}");
+}

@@ -56,9 +56,7 @@ async fn print_all_looks() {
 }
 
 /// Tasks that looks suffice for.
-const TASKS: [&str; 78] = [
-    "ascending-numbers",
-    "button-delay",
+const TASKS: [&str; 76] = [
     "buy-ticket",
     "choose-date",
     "choose-date-easy",

@@ -62,6 +62,11 @@ impl<'a> Solver<'a> {
         self.run(format!(r#"{{"verb": "type", "ref": "{reference}", "text": {text}}}"#)).await
     }
 
+    pub(super) async fn press(&mut self, element: &str, key: &str) -> Step {
+        let reference = self.reference(element, 0)?;
+        self.run(format!(r#"{{"verb": "press", "ref": "{reference}", "key": "{key}"}}"#)).await
+    }
+
     pub(super) async fn submit(&mut self) -> Step {
         self.click("Submit").await
     }
@@ -109,11 +114,8 @@ impl<'a> Solver<'a> {
             "click-test" => self.click("Click Me!").await,
             "click-test-2" | "click-test-transfer" => self.click("\"ONE\"").await,
             "click-button" | "unicode-test" => self.click(&format!("button \"{}\"", self.quoted(0))).await,
-            "click-button-sequence" | "button-delay" => {
+            "click-button-sequence" => {
                 self.click("\"ONE\"").await?;
-                if name == "button-delay" {
-                    self.wait_for_clock().await?;
-                }
                 self.click("\"TWO\"").await
             }
             "click-link" => self.click(&format!("\"{}\"", self.quoted(0))).await,
@@ -245,9 +247,9 @@ impl<'a> Solver<'a> {
             "copy-paste" | "copy-paste-2" => {
                 let source =
                     if name == "copy-paste" { "to-copy".to_owned() } else { format!("text-{}", self.number()) };
-                let line = self.lines.iter().find(|line| line.contains(&source)).cloned().unwrap_or_default();
-                let text = line.split_once("= \"").map_or("", |(_, rest)| rest).trim_end_matches('"').to_owned();
-                self.type_into("answer-input", 0, &text).await?;
+                self.press(&source, "Control+A").await?;
+                self.press(&source, "Control+C").await?;
+                self.press("answer-input", "Control+V").await?;
                 self.submit().await
             }
             "read-table" => {
@@ -301,7 +303,11 @@ impl<'a> Solver<'a> {
                 self.submit().await
             }
             "use-spinner" => {
-                self.type_into("spinbutton", 0, &self.between("Select ", " with")).await?;
+                // The field takes no text, but arrows.
+                let number: i64 = self.between("Select ", " with").parse().map_err(|_| "no number")?;
+                for _ in 0..number.abs() {
+                    self.press("spinbutton", if number < 0 { "ArrowDown" } else { "ArrowUp" }).await?;
+                }
                 self.submit().await
             }
             "use-autocomplete" | "use-autocomplete-nodelay" => self.complete().await,
@@ -317,19 +323,6 @@ impl<'a> Solver<'a> {
                 let most = cards.iter().max().ok_or("no cards")?;
                 self.click(&format!("clickable \"{most}\"")).await?;
                 self.submit().await
-            }
-            "ascending-numbers" => {
-                let mut numbers: Vec<i64> = self
-                    .lines
-                    .iter()
-                    .filter(|line| line.contains("clickable text"))
-                    .filter_map(|line| line.split('"').nth(1)?.parse().ok())
-                    .collect();
-                numbers.sort_unstable();
-                for number in numbers {
-                    self.click(&format!("clickable text \"{number}\"")).await?;
-                }
-                Ok(())
             }
             "buy-ticket" => self.buy_ticket().await,
             "form-sequence-2" => {

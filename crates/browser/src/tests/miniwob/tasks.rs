@@ -18,20 +18,6 @@ const MONTHS: [&str; 12] = [
 ];
 
 impl Solver<'_> {
-    /// Waits for the seconds that the task names, by the clock that the page shows.
-    pub(super) async fn wait_for_clock(&mut self) -> Step {
-        let seconds = self.number();
-        let left = |solver: &Self| {
-            let clock = solver.after("Time left:");
-            clock.split(' ').next().and_then(|text| text.parse::<usize>().ok()).unwrap_or(0)
-        };
-        let start = left(self);
-        while left(self) + seconds + 1 > start {
-            self.look().await;
-        }
-        Ok(())
-    }
-
     /// Opens parts one after the other until the link that the task quotes is there.
     pub(super) async fn search_parts(&mut self, part: &str) -> Step {
         let link = format!("clickable \"{}\"", self.quoted(0));
@@ -44,18 +30,29 @@ impl Solver<'_> {
         self.click(&link).await
     }
 
-    /// Opens menus by hovering until the quoted item is there.
+    /// Opens menus until the quoted item is there.
     pub(super) async fn open_menus(&mut self) -> Step {
         let wanted = format!("menuitem \"{}\"", self.quoted(1));
-        for nth in 0..self.all("menuitem").len() {
+        for nth in 0..self.all("has-menu").len() {
             if !self.all(&wanted).is_empty() {
                 break;
             }
-            let item = self.reference("menuitem", nth)?;
+            let item = self.reference("has-menu", nth)?;
             self.run(format!(r#"{{"verb": "hover", "ref": "{item}"}}"#)).await?;
-            self.run(r#"{"verb": "look"}"#.to_owned()).await?;
+            self.look_until_changed().await;
         }
         self.click(&wanted).await
+    }
+
+    /// Looks again until a look differs, a few times at most.
+    async fn look_until_changed(&mut self) {
+        let before = self.all("] ");
+        for _ in 0..60 {
+            self.look().await;
+            if self.all("] ") != before {
+                return;
+            }
+        }
     }
 
     pub(super) async fn choose_date(&mut self) -> Step {
@@ -97,7 +94,12 @@ impl Solver<'_> {
             }
             self.look().await;
         }
-        self.submit().await
+        // Late suggestions may cover the button.
+        if self.submit().await.is_err() {
+            self.press("textbox", "Escape").await?;
+            self.submit().await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn search_engine(&mut self) -> Step {
@@ -131,7 +133,7 @@ impl Solver<'_> {
         } else if name.ends_with("all") {
             usize::MAX
         } else {
-            self.between("on ", " post").parse().unwrap()
+            self.between("button on ", " post").parse().unwrap()
         };
         let mut wanted = Vec::new();
         let mut is_of_user = false;
@@ -300,7 +302,7 @@ impl Solver<'_> {
             let reference = plus.trim_start().trim_start_matches('[').split_once(']').unwrap().0.to_owned();
             self.click_reference(&reference).await?;
         }
-        self.submit().await
+        self.click("\"Order!\"").await
     }
 
     async fn drag(&mut self, from: &str, to: &str) -> Step {
@@ -314,23 +316,9 @@ impl Solver<'_> {
     }
 
     pub(super) async fn drag_item(&mut self) -> Step {
-        let item = self.between("Drag ", " to the");
-        let to = self.number() - 1;
-        for _ in 0..6 {
-            let names = self.names();
-            let at = names.iter().position(|name| *name == item).ok_or("no item")?;
-            let target = match at.cmp(&to) {
-                std::cmp::Ordering::Less => at + 1,
-                std::cmp::Ordering::Greater => at - 1,
-                std::cmp::Ordering::Equal => return self.submit_if_there().await,
-            };
-            self.drag(&format!("\"{item}\""), &format!("\"{}\"", names[target])).await?;
-        }
-        Err("it didn't move".to_owned())
-    }
-
-    async fn submit_if_there(&mut self) -> Step {
-        if self.all("Submit").is_empty() { Ok(()) } else { self.submit().await }
+        let (item, to) = (self.between("Drag ", " to the"), self.number() - 1);
+        let names = self.names();
+        self.drag(&format!("\"{item}\""), &format!("\"{}\"", names[to])).await
     }
 
     pub(super) async fn sort_numbers(&mut self) -> Step {
@@ -338,7 +326,8 @@ impl Solver<'_> {
             let numbers: Vec<i64> = self.names().iter().filter_map(|name| name.parse().ok()).collect();
             let wrong = numbers.windows(2).position(|pair| pair[0] > pair[1]);
             let Some(at) = wrong else { return self.submit().await };
-            self.drag(&format!("\"{}\"", numbers[at]), &format!("\"{}\"", numbers[at + 1])).await?;
+            let (from, to) = (self.reference("clickable \"", at)?, self.reference("clickable \"", at + 1)?);
+            self.run(format!(r#"{{"verb": "drag", "from": {{"ref": "{from}"}}, "to": {{"ref": "{to}"}}}}"#)).await?;
         }
         Err(format!("never sorted: {}", self.lines.join("\n")))
     }

@@ -18,7 +18,7 @@ use crate::{
     fields::MessageFields as _,
     gateway::{Gateway, HostGrants},
     launch::{self, BrowserProcess, LaunchError, ProcessOptions, WindowKind},
-    look::LastLook,
+    look::{LastLook, clean::clean_line},
     references::{NodeAddress, References},
     shared::{OWN_CALL, SharedState, follow_events},
     verb::{BrowserOutcome, TabAct, Verb},
@@ -28,6 +28,9 @@ use crate::{
 const MIN_SECRET_CHARS: usize = 4;
 /// What stands in the place of a typed secret.
 const MASK: &str = "•••";
+
+/// Maximum length of a dialog's message, in characters.
+pub(crate) const MAX_DIALOG_CHARS: usize = 500;
 
 /// How a browser is started and what it may do.
 #[derive(Debug, Clone)]
@@ -187,14 +190,15 @@ impl Browser {
             Verb::Dialog { .. } | Verb::Url | Verb::Tabs(TabAct::List | TabAct::Switch { .. } | TabAct::Close { .. })
         );
         if let Some(dialog) = self.open_dialog().filter(|_| !is_beside) {
-            return Err(BrowserError::AnswerDialog { kind: dialog.kind, message: dialog.message });
+            let message = clean_line(&dialog.message, MAX_DIALOG_CHARS);
+            return Err(self.mask_error(BrowserError::AnswerDialog { kind: dialog.kind, message }));
         }
         let result = match Box::pin(self.perform(verb)).await {
             Ok(outcome) => Ok(outcome),
             Err(Fault::Told(error)) => Err(error),
             Err(Fault::Call(error)) => self.explain(error).await,
         };
-        self.mask_typed_secrets(result)
+        result.map(|outcome| self.mask_outcome(outcome)).map_err(|error| self.mask_error(error))
     }
 
     /// Remembers a text that was typed into a secret field. Very short ones would mask too much.
@@ -204,25 +208,32 @@ impl Browser {
         }
     }
 
-    fn mask_typed_secrets(&self, result: Result<BrowserOutcome, BrowserError>) -> Result<BrowserOutcome, BrowserError> {
-        let mask = |text: String| {
-            self.typed_secrets.iter().fold(text, |text, secret| {
-                let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
-                text.replace(secret, MASK).replace(&encoded, MASK)
-            })
-        };
-        match result {
-            Ok(outcome) => Ok(BrowserOutcome {
-                text: mask(outcome.text),
-                changes: outcome.changes.into_iter().map(&mask).collect(),
-                ..outcome
-            }),
-            Err(BrowserError::ChooseFromLook { why, look }) => {
-                Err(BrowserError::ChooseFromLook { why: mask(why), look: mask(look) })
+    /// Masks what was typed into secret fields.
+    pub(crate) fn mask_text(&self, text: String) -> String {
+        self.typed_secrets.iter().fold(text, |text, secret| {
+            let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+            text.replace(secret, MASK).replace(&encoded, MASK)
+        })
+    }
+
+    fn mask_outcome(&self, outcome: BrowserOutcome) -> BrowserOutcome {
+        let changes = outcome.changes.into_iter().map(|change| self.mask_text(change)).collect();
+        BrowserOutcome { text: self.mask_text(outcome.text), changes, ..outcome }
+    }
+
+    fn mask_error(&self, error: BrowserError) -> BrowserError {
+        match error {
+            BrowserError::ChooseFromLook { why, look } => {
+                BrowserError::ChooseFromLook { why: self.mask_text(why), look: self.mask_text(look) }
             }
-            Err(BrowserError::ChangePageFirst(why)) => Err(BrowserError::ChangePageFirst(mask(why))),
-            Err(BrowserError::CorrectCall(why)) => Err(BrowserError::CorrectCall(mask(why))),
-            Err(error) => Err(error),
+            BrowserError::ChangePageFirst(why) => BrowserError::ChangePageFirst(self.mask_text(why)),
+            BrowserError::CorrectCall(why) => BrowserError::CorrectCall(self.mask_text(why)),
+            BrowserError::TryOnce(why) => BrowserError::TryOnce(self.mask_text(why)),
+            BrowserError::OpenAgain(why) => BrowserError::OpenAgain(self.mask_text(why)),
+            BrowserError::AnswerDialog { kind, message } => {
+                BrowserError::AnswerDialog { kind, message: self.mask_text(message) }
+            }
+            BrowserError::StartAgain => BrowserError::StartAgain,
         }
     }
 

@@ -205,7 +205,7 @@ pub(crate) const DESCRIBE: &str = r#"function () {
     : e.type === 'file' ? [...e.files].map(f => f.name).join(', ') : e.value;
   const fields = form ? [...form.elements].filter(e => 'value' in e && !['submit', 'button', 'reset', 'image', 'hidden', 'fieldset', 'output'].includes(e.type)
     && (!['checkbox', 'radio'].includes(e.type) || e.checked)) : [];
-  const isField = control.matches('input, textarea, select');
+  const isField = control.matches('input, textarea, select') || control.isContentEditable;
   return {tag: control.tagName.toLowerCase(), type, label: isField && !submits && type !== 'button' ? named(control).trim() : label.slice(0, 200), link, submits,
     isSecret: isField && secret(control), isField,
     form: form && {action: form.action, method: form.method, hasSecret: fields.some(secret),

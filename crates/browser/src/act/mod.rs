@@ -12,7 +12,7 @@ mod wait;
 use serde_json::json;
 
 use crate::{
-    browser::Browser,
+    browser::{Browser, MAX_DIALOG_CHARS},
     cdp::CallError,
     error::Fault,
     events::{BrowserState, OpenDialog},
@@ -154,7 +154,8 @@ impl Browser {
     /// A report of the dialog that holds the page.
     pub(crate) fn report_dialog(&self) -> BrowserOutcome {
         let Some(dialog) = self.open_dialog() else { return BrowserOutcome::default() };
-        let change = format!("A dialog opened ({}): \"{}\"", dialog.kind, clean_line(&dialog.message, 500));
+        let change =
+            format!("A dialog opened ({}): \"{}\"", dialog.kind, clean_line(&dialog.message, MAX_DIALOG_CHARS));
         let text = format!("{change}. Answer it with the verb `dialog`.");
         BrowserOutcome { text, changes: vec![change], ..BrowserOutcome::default() }
     }

@@ -1,7 +1,7 @@
 //! Acting: what each verb does, and what it checks.
 
 use super::World;
-use crate::BrowserError;
+use crate::{BrowserError, Verb, trust::Trust};
 
 const DESK: &str = r#"<!doctype html><title>Desk</title><h1 id=out>Ready</h1>
 <script>const say = text => { document.getElementById('out').textContent = text; };</script>
@@ -195,4 +195,27 @@ async fn an_element_that_a_part_hides_is_scrolled_to_and_clicked() {
     world.open("/").await;
     let clicked = world.click("Reply").await.unwrap().text;
     assert!(clicked.contains("Title: Replied"), "{clicked}");
+}
+
+#[tokio::test]
+async fn a_form_asks_with_its_values_and_its_own_links_are_free() {
+    let page = r#"<!doctype html><form action=/sent method=post><label>Name <input name=n value=Ada></label>
+        <label>Code <input name=c type=password value=hunter22></label><button>Go on</button></form>
+        <a href=/next>Next</a><button>Delete account</button>"#;
+    let Some(mut world) = World::start(&[("/", page), ("/next", NEXT)]).await else { return };
+    world.open("/").await;
+    let (send, delete) = (world.reference("Go on").await, world.reference("Delete account").await);
+    let click = |reference: &str| Verb::Click(World::place(reference));
+    let Trust::Asks(question) = world.browser.consider(&click(&send), &[]).await.unwrap() else { panic!("it asks") };
+    assert!(question.what.starts_with("Send a form (\"Go on\") to 127.0.0.1"), "{question:?}");
+    let values: Vec<_> = question.values.iter().map(|field| (field.label.as_str(), field.value.as_deref())).collect();
+    assert_eq!(values, [("Name", Some("Ada")), ("Code", None)]);
+    assert!(matches!(world.browser.consider(&click(&delete), &[]).await.unwrap(), Trust::Asks(_)));
+    let link = world.reference("\"Next\"").await;
+    assert_eq!(world.browser.consider(&click(&link), &[]).await.unwrap(), Trust::Free);
+    let open = |url: String| Verb::Navigate { url };
+    let (linked, composed) = (world.site.url("127.0.0.1", "/next"), world.site.url("127.0.0.1", "/next?q=Ada"));
+    assert_eq!(world.browser.consider(&open(linked), &[]).await.unwrap(), Trust::Free);
+    assert!(matches!(world.browser.consider(&open(composed.clone()), &[]).await.unwrap(), Trust::Asks(_)));
+    assert_eq!(world.browser.consider(&open(composed.clone()), &[composed]).await.unwrap(), Trust::Free);
 }

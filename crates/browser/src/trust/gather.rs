@@ -31,7 +31,16 @@ impl Browser {
             is_known_address: self.is_known_address(verb, named),
             dialog: self.open_dialog().map(|dialog| dialog.message),
         };
-        Ok(judge_verb(verb, &facts))
+        match judge_verb(verb, &facts) {
+            Trust::Free => Ok(Trust::Free),
+            Trust::Asks(mut question) => {
+                question.what = self.mask_text(question.what);
+                for value in &mut question.values {
+                    value.value = value.value.take().map(|value| self.mask_text(value));
+                }
+                Ok(Trust::Asks(question))
+            }
+        }
     }
 
     fn is_known_address(&self, verb: &Verb, named: &[String]) -> bool {
@@ -47,7 +56,9 @@ impl Browser {
                 self.find_place_node(place).await?
             }
             Verb::Type { reference, .. } | Verb::Upload { reference, .. } => Some(self.find_node(reference).await?),
-            Verb::Press { reference: Some(reference), .. } => Some(self.find_node(reference).await?),
+            Verb::Press { reference: Some(reference), .. } | Verb::Download { reference: Some(reference) } => {
+                Some(self.find_node(reference).await?)
+            }
             Verb::Press { .. } => return self.describe_focused().await,
             _ => None,
         };

@@ -169,10 +169,8 @@ pub fn judge_verb(verb: &Verb, facts: &TrustFacts) -> Trust {
         Verb::Type { enter: true, .. } if element.form.is_some() => ask("Send a form by Enter", facts, element),
         Verb::Type { .. } if element.is_secret => ask("Type into a secret field", facts, element),
         Verb::Type { enter: true, .. } => ask("Type a text and send it by Enter", facts, element),
-        Verb::Press { key, .. } if is_sending_key(key) => match (element.is_field, &element.form) {
-            (true, Some(_)) => ask("Send a form by Enter", facts, element),
-            _ => judge_click(facts, element),
-        },
+        Verb::Press { key, .. } if is_sending_key(key) => judge_sending_key(key, facts, element),
+        Verb::Download { reference: Some(_) } => judge_click(facts, element),
         Verb::Upload { files, .. } => {
             let names = files
                 .iter()
@@ -202,6 +200,16 @@ fn judge_click(facts: &TrustFacts, element: &ElementFacts) -> Trust {
     Trust::Free
 }
 
+/// Enter sends what a field holds, and Enter or Space press a button.
+fn judge_sending_key(key: &str, facts: &TrustFacts, element: &ElementFacts) -> Trust {
+    // The focus lies in a frame, or nobody knows where.
+    let is_unknown = facts.element.is_none() || element.tag == "iframe";
+    if is_unknown || element.is_field && !is_space(key) {
+        return ask("Press a key that may send something", facts, element);
+    }
+    if element.is_field { Trust::Free } else { judge_click(facts, element) }
+}
+
 fn judge_address(url: &str, facts: &TrustFacts) -> Trust {
     if facts.is_known_address || url == "about:blank" {
         return Trust::Free;
@@ -226,8 +234,15 @@ fn ask(what: &str, facts: &TrustFacts, element: &ElementFacts) -> Trust {
 }
 
 fn is_sending_key(key: &str) -> bool {
-    let last = key.rsplit('+').next().unwrap_or_default().trim().to_lowercase();
-    matches!(last.as_str(), "enter" | "return" | "space") || key == " "
+    is_space(key) || matches!(last_key(key).as_str(), "enter" | "return")
+}
+
+fn is_space(key: &str) -> bool {
+    key == " " || last_key(key) == "space"
+}
+
+fn last_key(key: &str) -> String {
+    key.rsplit('+').next().unwrap_or_default().trim().to_lowercase()
 }
 
 /// Finds an acting word at the bounds of words.

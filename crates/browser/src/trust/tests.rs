@@ -78,3 +78,18 @@ fn uploads_and_accepted_dialogs_ask() {
     assert!(matches!(judge_verb(&answer(DialogAnswer::Accept), &facts), Trust::Asks(_)));
     assert_eq!(judge_verb(&answer(DialogAnswer::Dismiss), &facts), Trust::Free);
 }
+
+#[test]
+fn keys_that_send_and_downloads_are_judged_like_clicks() {
+    let press = |key: &str| Verb::Press { key: key.to_owned(), reference: None };
+    let asks = |verb: &Verb, facts: &TrustFacts| matches!(judge_verb(verb, facts), Trust::Asks(_));
+    let of = |tag: &str, is_field| facts(ElementFacts { tag: tag.to_owned(), is_field, ..ElementFacts::default() });
+    // In a field, in a frame, or nobody knows where.
+    assert!(asks(&press("Enter"), &of("textarea", true)) && asks(&press("Enter"), &of("iframe", false)));
+    assert!(asks(&press("Enter"), &TrustFacts::default()) && asks(&press("Control+Enter"), &of("input", true)));
+    assert!(!asks(&press("Space"), &of("input", true)) && !asks(&press("ArrowDown"), &of("input", true)));
+    assert!(asks(&press("Space"), &labelled("Delete")) && !asks(&press("Enter"), &labelled("More")));
+    let download = Verb::Download { reference: Some("r1".to_owned()) };
+    let sends = facts(ElementFacts { submits: true, ..ElementFacts::default() });
+    assert!(asks(&download, &sends) && !asks(&download, &labelled("Invoice")));
+}

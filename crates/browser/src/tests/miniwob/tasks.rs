@@ -277,9 +277,9 @@ impl Solver<'_> {
             self.submit().await?;
             let said = self.lines.join(" ");
             if said.contains("lower than") {
-                high = guess - 1
+                high = guess - 1;
             } else if said.contains("higher than") {
-                low = guess + 1
+                low = guess + 1;
             } else {
                 return Ok(());
             }

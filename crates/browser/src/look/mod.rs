@@ -2,6 +2,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod clean;
+mod controls;
 mod lines;
 pub(crate) mod render;
 mod roles;

@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use reveille_base::words;
-
 use super::{
     clean::clean_line,
     lines::{LineBuffer, LineKind, LookLine},
-    roles::{find_control_word, find_part_word, is_inline_tag, list_states},
+    roles::{find_control_word, find_part_word, is_inline_tag},
     tree::{AxNode, AxTree, DomFacts},
 };
 use crate::references::{NodeAddress, References};
@@ -15,15 +13,7 @@ use crate::references::{NodeAddress, References};
 /// Maximum depth of a tree that is followed.
 const MAX_DEPTH: usize = 250;
 /// Maximum length of a name or a value, in characters.
-const MAX_NAME_CHARS: usize = 120;
-/// Maximum length of a value when a page is read, in characters.
-const MAX_VALUE_CHARS: usize = 4_000;
-/// Maximum number of a list's options that are shown.
-const MAX_OPTIONS: usize = 12;
-/// Maximum length of a word of attributes, in characters.
-const MAX_HINT_CHARS: usize = 40;
-/// Maximum length of the text of a clickable part without a role, in characters.
-const MAX_PART_CHARS: usize = 120;
+pub(super) const MAX_NAME_CHARS: usize = 120;
 
 /// One document of a page.
 #[derive(Debug, Default)]
@@ -81,7 +71,7 @@ pub(crate) fn render_page(
 
 /// Whether text around is already said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Inside {
+pub(super) enum Inside {
     Page,
     /// Inside something whose name is its text.
     Named,
@@ -89,13 +79,13 @@ enum Inside {
 
 /// The place of a node while rendering.
 #[derive(Debug, Clone, Copy)]
-struct Spot {
-    document: usize,
+pub(super) struct Spot {
+    pub(super) document: usize,
     /// Depth of printed lines.
-    depth: usize,
+    pub(super) depth: usize,
     /// Depth in the tree.
-    level: usize,
-    inside: Inside,
+    pub(super) level: usize,
+    pub(super) inside: Inside,
 }
 
 impl Spot {
@@ -103,21 +93,29 @@ impl Spot {
         Self { level: self.level + 1, ..self }
     }
 
-    fn indented(self) -> Self {
+    pub(super) fn indented(self) -> Self {
         Self { depth: self.depth + 1, ..self.down() }
     }
 
-    fn named(self) -> Self {
+    pub(super) fn named(self) -> Self {
         Self { inside: Inside::Named, ..self.indented() }
     }
 }
 
-struct Renderer<'a> {
-    content: &'a PageContent,
-    references: &'a mut References,
-    is_known_secret: &'a dyn Fn(&NodeAddress) -> bool,
-    purpose: LookPurpose,
-    page: RenderedPage,
+/// Whether a node was rendered by its role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rendered {
+    Yes,
+    No,
+}
+
+/// Renders one page.
+pub(super) struct Renderer<'a> {
+    pub(super) content: &'a PageContent,
+    pub(super) references: &'a mut References,
+    pub(super) is_known_secret: &'a dyn Fn(&NodeAddress) -> bool,
+    pub(super) purpose: LookPurpose,
+    pub(super) page: RenderedPage,
 }
 
 impl Renderer<'_> {
@@ -129,7 +127,7 @@ impl Renderer<'_> {
         }
     }
 
-    fn render_children(&mut self, node: &AxNode, spot: Spot, lines: &mut LineBuffer) {
+    pub(super) fn render_children(&mut self, node: &AxNode, spot: Spot, lines: &mut LineBuffer) {
         if spot.level > MAX_DEPTH {
             lines.push(spot.depth, LineKind::Text, "(nested too deeply: left out)".to_owned());
             return;
@@ -139,7 +137,7 @@ impl Renderer<'_> {
         }
     }
 
-    fn address(&self, node: &AxNode, spot: Spot) -> Option<NodeAddress> {
+    pub(super) fn address(&self, node: &AxNode, spot: Spot) -> Option<NodeAddress> {
         let document = self.content.documents.get(spot.document)?;
         Some(NodeAddress {
             session: document.session.clone(),
@@ -149,7 +147,7 @@ impl Renderer<'_> {
         })
     }
 
-    fn reference(&mut self, node: &AxNode, spot: Spot) -> String {
+    pub(super) fn reference(&mut self, node: &AxNode, spot: Spot) -> String {
         match self.address(node, spot).filter(|_| self.purpose == LookPurpose::Act) {
             Some(address) => format!("[r{}] ", self.references.number_of(&address)),
             None => String::new(),
@@ -163,55 +161,72 @@ impl Renderer<'_> {
         let facts = node.node.and_then(|number| content.facts.get(&document.session)?.get(&number));
         let none = DomFacts::default();
         let facts = facts.unwrap_or(&none);
-        let role = node.role();
-        if !node.ignored {
-            match role {
-                "StaticText" | "text" => {
-                    if spot.inside == Inside::Page {
-                        lines.add_text(&node.name(), self.address(node, spot));
-                    }
-                    return;
-                }
-                "InlineTextBox" | "LineBreak" | "ListMarker" => return,
-                "heading" => return self.render_heading(node, spot, lines),
-                "Iframe" | "IframePresentational" => return self.render_frame(node, spot, lines),
-                "image" | "img" | "graphics-symbol" => {
-                    let name = clean_line(&node.name(), MAX_NAME_CHARS);
-                    if facts.is_clickable && self.purpose == LookPurpose::Act {
-                        return self.render_part(node, facts, spot, lines);
-                    } else if !name.is_empty() && spot.inside == Inside::Page {
-                        lines.push(spot.depth, LineKind::Text, format!("image \"{name}\""));
-                    }
-                    return self.render_children(node, spot.down(), lines);
-                }
-                "Canvas" | "canvas" | "SvgRoot" | "graphics-document" | "EmbeddedObject" | "PluginObject" => {
-                    return self.render_drawing(node, facts, spot, lines);
-                }
-                "row" | "listitem"
-                    if (facts.is_clickable || facts.is_draggable) && self.purpose == LookPurpose::Act =>
-                {
-                    return self.render_part(node, facts, spot, lines);
-                }
-                "row" | "LayoutTableRow" => return self.render_row(node, spot, lines),
-                "listitem" => return self.render_item(node, spot, lines),
-                _ => {}
-            }
-            let word = if facts.is_file_field { Some("file field") } else { find_control_word(role) };
-            if let Some(word) = word {
-                return self.render_control(word, node, facts, spot, lines);
-            }
-            if !node.property("editable").is_empty() && node.is("focusable") {
-                return self.render_control("textbox", node, facts, spot, lines);
-            }
-            if let Some(part) = find_part_word(role) {
-                let name = clean_line(&node.name(), MAX_NAME_CHARS);
-                if part.without_name || !name.is_empty() {
-                    let is_touched = facts.is_clickable || facts.is_draggable || node.is("focusable");
-                    let reference = if is_touched { self.reference(node, spot) } else { String::new() };
-                    return self.render_container(&format!("{reference}{}", part.word), &name, node, spot, lines);
-                }
-            }
+        if node.ignored || self.render_shown(node, facts, spot, lines) == Rendered::No {
+            self.render_generic(node, facts, spot, lines);
         }
+    }
+
+    /// Renders a node by its role; `No` if the role alone says nothing.
+    fn render_shown(&mut self, node: &AxNode, facts: &DomFacts, spot: Spot, lines: &mut LineBuffer) -> Rendered {
+        let is_acting = self.purpose == LookPurpose::Act;
+        let is_touched = is_acting && (facts.is_clickable || facts.is_draggable);
+        match node.role() {
+            "StaticText" | "text" if spot.inside == Inside::Named => {}
+            "StaticText" | "text" => lines.add_text(&node.name(), self.address(node, spot)),
+            "InlineTextBox" | "LineBreak" | "ListMarker" => {}
+            "heading" => self.render_heading(node, spot, lines),
+            "Iframe" | "IframePresentational" => self.render_frame(node, spot, lines),
+            "image" | "img" | "graphics-symbol" | "row" | "listitem" if is_touched => {
+                self.render_part(node, facts, spot, lines);
+            }
+            "image" | "img" | "graphics-symbol" => self.render_image(node, spot, lines),
+            "Canvas" | "canvas" | "SvgRoot" | "graphics-document" | "EmbeddedObject" | "PluginObject" => {
+                self.render_drawing(node, facts, spot, lines);
+            }
+            "row" | "LayoutTableRow" => self.render_row(node, spot, lines),
+            "listitem" => self.render_item(node, spot, lines),
+            _ => return self.render_control_or_container(node, facts, spot, lines),
+        }
+        Rendered::Yes
+    }
+
+    fn render_control_or_container(
+        &mut self,
+        node: &AxNode,
+        facts: &DomFacts,
+        spot: Spot,
+        lines: &mut LineBuffer,
+    ) -> Rendered {
+        let is_editor = !node.property("editable").is_empty() && node.is("focusable");
+        let word = match find_control_word(node.role()) {
+            _ if facts.is_file_field => Some("file field"),
+            None if is_editor => Some("textbox"),
+            word => word,
+        };
+        if let Some(word) = word {
+            self.render_control(word, node, facts, spot, lines);
+            return Rendered::Yes;
+        }
+        let name = clean_line(&node.name(), MAX_NAME_CHARS);
+        let part = find_part_word(node.role()).filter(|part| part.without_name || !name.is_empty());
+        let Some(part) = part else { return Rendered::No };
+        let is_touched = facts.is_clickable || facts.is_draggable || node.is("focusable");
+        let reference = if is_touched { self.reference(node, spot) } else { String::new() };
+        self.render_container(&format!("{reference}{}", part.word), &name, node, spot, lines);
+        Rendered::Yes
+    }
+
+    fn render_image(&mut self, node: &AxNode, spot: Spot, lines: &mut LineBuffer) {
+        let name = clean_line(&node.name(), MAX_NAME_CHARS);
+        if !name.is_empty() && spot.inside == Inside::Page {
+            lines.push(spot.depth, LineKind::Text, format!("image \"{name}\""));
+        }
+        self.render_children(node, spot.down(), lines);
+    }
+
+    /// Renders what has no role of its own: a part that can be touched, or its children alone.
+    fn render_generic(&mut self, node: &AxNode, facts: &DomFacts, spot: Spot, lines: &mut LineBuffer) {
+        let role = node.role();
         let is_root = matches!(role, "RootWebArea" | "WebArea");
         let is_touched =
             facts.is_drawn && (facts.is_clickable || facts.is_draggable || !node.ignored && node.is("focusable"));
@@ -318,148 +333,8 @@ impl Renderer<'_> {
             lines.push_part(spot.depth, with_name("drawing", &name), inner.lines);
         }
     }
-
-    /// Renders an element without a role that can be clicked or focused.
-    fn render_part(&mut self, node: &AxNode, facts: &DomFacts, spot: Spot, lines: &mut LineBuffer) {
-        let mut inner = LineBuffer::default();
-        self.render_children(node, Spot { inside: Inside::Page, ..spot.indented() }, &mut inner);
-        inner.flush(spot.depth + 1);
-        let has_controls = inner.lines.iter().any(|line| line.kind == LineKind::Control);
-        let text: Vec<&str> = inner.lines.iter().map(|line| line.text.trim_start_matches("- ")).collect();
-        let text = text.join(" ");
-        let is_short = text.chars().count() <= MAX_PART_CHARS;
-        let has_text = inner.lines.iter().any(|line| matches!(line.kind, LineKind::Text | LineKind::Heading));
-        // A wrapper around controls is clicked through them.
-        let is_wrapper = has_controls && !has_text;
-        let is_merely_focusable = !facts.is_clickable && (has_controls || text.is_empty());
-        if !facts.is_draggable && (is_wrapper || is_merely_focusable) {
-            lines.flush(spot.depth);
-            lines.lines.extend(inner.lines.into_iter().map(|line| LookLine { depth: line.depth - 1, ..line }));
-            return;
-        }
-        let is_list =
-            inner.lines.len() > 1 && inner.lines.iter().all(|line| line.text.starts_with("- ") && line.node.is_some());
-        if is_list {
-            return self.render_touched_items(inner.lines, lines, spot);
-        }
-        let reference = self.reference(node, spot);
-        let name = clean_line(&node.name(), MAX_NAME_CHARS);
-        let own = if !text.is_empty() && is_short && !has_controls { &text } else { &name };
-        let word = match facts.tag.as_str() {
-            tag @ ("circle" | "rect" | "path" | "polygon" | "ellipse" | "line" | "text" | "g" | "img" | "image") => {
-                self.page.is_drawn |= own.is_empty();
-                format!("clickable {tag}")
-            }
-            _ if facts.is_draggable => "draggable".to_owned(),
-            _ => "clickable".to_owned(),
-        };
-        let hint = if own.is_empty() && inner.lines.is_empty() { describe_nameless(facts) } else { String::new() };
-        let shown = if hint.is_empty() { with_name(&word, own) } else { format!("{word} ({hint})") };
-        let states = list_states(node);
-        lines.push(spot.depth, LineKind::Control, format!("{reference}{shown}{states}"));
-        if has_controls || !is_short {
-            lines.lines.extend(inner.lines);
-        }
-    }
-
-    /// Renders the items of a list that listens for its items, each with a reference.
-    fn render_touched_items(&mut self, items: Vec<LookLine>, lines: &mut LineBuffer, spot: Spot) {
-        for item in items {
-            if let Some(address) = &item.node {
-                let number = self.references.number_of(address);
-                let text = item.text.trim_start_matches("- ");
-                lines.push(spot.depth, LineKind::Control, format!("[r{number}] clickable \"{text}\""));
-            }
-        }
-    }
-
-    fn render_control(&mut self, word: &str, node: &AxNode, facts: &DomFacts, spot: Spot, lines: &mut LineBuffer) {
-        let name = clean_line(&node.name(), MAX_NAME_CHARS);
-        if self.purpose == LookPurpose::Read && matches!(word, "link" | "option" | "tab" | "menuitem" | "treeitem") {
-            if spot.inside == Inside::Page {
-                lines.add_text(&name, None);
-            }
-            return;
-        }
-        let address = self.address(node, spot);
-        let is_secret = facts.is_secret || address.as_ref().is_some_and(|address| (self.is_known_secret)(address));
-        if is_secret {
-            self.page.secrets.extend(address);
-        }
-        let holds_text = matches!(
-            word,
-            "textbox"
-                | "searchbox"
-                | "combobox"
-                | "spinbutton"
-                | "slider"
-                | "date field"
-                | "color field"
-                | "file field"
-        );
-        if holds_text || matches!(word, "checkbox" | "radio" | "switch" | "listbox") {
-            lines.drop_label(spot.depth, &name);
-        }
-        let value = match (is_secret, holds_text) {
-            (true, _) if node.value().is_empty() => " (secret, empty)".to_owned(),
-            (true, _) => " (secret, filled)".to_owned(),
-            (false, true) => {
-                let most = if self.purpose == LookPurpose::Read { MAX_VALUE_CHARS } else { MAX_NAME_CHARS };
-                let value = clean_line(&node.value(), most);
-                if value.is_empty() { String::new() } else { format!(" = \"{value}\"") }
-            }
-            (false, false) => String::new(),
-        };
-        let hint = clean_line(&node.description(), MAX_NAME_CHARS);
-        let nameless = if name.is_empty() && hint.is_empty() { words::truncate_text(&facts.hint, 40) } else { hint };
-        let hint = if name.is_empty() && !nameless.is_empty() { format!(" ({nameless})") } else { String::new() };
-        let mut states = list_states(node);
-        if word == "combobox" {
-            states = states.replace(" collapsed", "");
-        }
-        let options = if word == "combobox" { self.list_options(node, spot) } else { String::new() };
-        let reference = self.reference(node, spot);
-        lines.push(
-            spot.depth,
-            LineKind::Control,
-            format!("{reference}{}{hint}{value}{states}{options}", with_name(word, &name)),
-        );
-        // A field's text is its value. Everything else may hold more controls.
-        if !holds_text {
-            let inside = if matches!(word, "listbox" | "treeitem") { Inside::Page } else { Inside::Named };
-            self.render_children(node, Spot { inside, ..spot.named() }, lines);
-            lines.flush(spot.depth + 1);
-        }
-    }
-
-    /// Lists the options of a closed list, which can't be clicked while it is closed.
-    fn list_options(&self, node: &AxNode, spot: Spot) -> String {
-        let Some(document) = self.content.documents.get(spot.document) else { return String::new() };
-        let (mut labels, mut open) = (Vec::new(), node.child_ids.clone());
-        while let Some(child) = open.pop().and_then(|id| document.tree.get(&id)) {
-            if find_control_word(child.role()) == Some("option") {
-                labels.push(clean_line(&child.name(), 60));
-            } else {
-                open.extend(child.child_ids.iter().cloned());
-            }
-        }
-        labels.reverse();
-        if labels.is_empty() {
-            return String::new();
-        }
-        let more = labels.len().saturating_sub(MAX_OPTIONS);
-        labels.truncate(MAX_OPTIONS);
-        let more = if more > 0 { format!(", {more} more") } else { String::new() };
-        format!(" of {}{more}", labels.join(", "))
-    }
 }
 
-fn with_name(word: &str, name: &str) -> String {
+pub(super) fn with_name(word: &str, name: &str) -> String {
     if name.is_empty() { word.to_owned() } else { format!("{word} \"{name}\"") }
-}
-
-/// Describes an element without text: a word of its attributes, and its colour.
-fn describe_nameless(facts: &DomFacts) -> String {
-    let parts = [words::truncate_text(&facts.hint, MAX_HINT_CHARS), facts.colour.clone().unwrap_or_default()];
-    parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(", ")
 }

@@ -48,14 +48,14 @@ pub struct BrowserOptions {
     /// The form of its windows.
     pub window: WindowKind,
     /// How long it waits.
-    pub patience: Patience,
+    pub patience: BrowserPatience,
     /// Maximum size of a download, in bytes. A larger one is cancelled.
     pub max_download_bytes: u64,
 }
 
 /// How long a browser waits before it gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct BrowserPatience {
     /// For an answer of a page. A page that gives none hangs and is ended.
     pub answer: Duration,
     /// For a page to load. What is there by then is shown.
@@ -66,7 +66,7 @@ pub struct Patience {
     pub download: Duration,
 }
 
-impl Default for Patience {
+impl Default for BrowserPatience {
     fn default() -> Self {
         Self {
             answer: Duration::from_secs(10),

@@ -22,9 +22,9 @@ pub mod trust;
 mod verb;
 
 pub use self::{
-    browser::{Browser, BrowserOptions, Patience},
+    browser::{Browser, BrowserOptions, BrowserPatience},
     error::BrowserError,
     gateway::HostGrants,
     launch::{LaunchError, WindowKind, find_browser},
-    verb::{AwaitedState, BrowserOutcome, DialogAnswer, Direction, PagePicture, Place, TabAct, Verb},
+    verb::{AwaitedState, BrowserOutcome, DialogAnswer, PagePicture, PagePlace, ScrollDirection, TabAct, Verb},
 };

@@ -29,19 +29,19 @@ pub enum Verb {
         text: String,
     },
     /// Click an element.
-    Click(Place),
+    Click(PagePlace),
     /// Click an element twice.
-    DoubleClick(Place),
+    DoubleClick(PagePlace),
     /// Click an element with the right button.
-    RightClick(Place),
+    RightClick(PagePlace),
     /// Move the pointer over an element.
-    Hover(Place),
+    Hover(PagePlace),
     /// Drag an element to another one.
     Drag {
         /// What to drag.
-        from: Place,
+        from: PagePlace,
         /// Where to drop it.
-        to: Place,
+        to: PagePlace,
     },
     /// Type into a field, in place of what it holds.
     Type {
@@ -76,7 +76,7 @@ pub enum Verb {
     /// Scroll the page, or the scrollable part that an element lies in.
     Scroll {
         /// Where to.
-        direction: Direction,
+        direction: ScrollDirection,
         /// An element inside the part to scroll.
         #[serde(rename = "ref", default)]
         reference: Option<String>,
@@ -128,7 +128,7 @@ pub enum Verb {
 /// A place to act on: an element by its reference, or a point of a picture.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct PagePlace {
     /// The element, such as `r12`.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -146,7 +146,7 @@ pub struct Place {
 /// A direction to scroll in: by most of a window, or to an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Direction {
+pub enum ScrollDirection {
     /// One window up.
     Up,
     /// One window down.

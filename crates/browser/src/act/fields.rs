@@ -20,7 +20,7 @@ const MAX_KEYED_CHARS: usize = 120;
 pub(crate) struct TypedText<'a> {
     pub(crate) text: &'a str,
     pub(crate) mode: TypeMode,
-    pub(crate) ending: Ending,
+    pub(crate) ending: FieldEnding,
 }
 
 /// What becomes of the text that a field holds.
@@ -32,7 +32,7 @@ pub(crate) enum TypeMode {
 
 /// What follows the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum FieldEnding {
     Stay,
     Enter,
 }
@@ -64,7 +64,7 @@ impl Browser {
             false if self.open_dialog().is_some() => "Typed.".to_owned(),
             false => self.read_back(reference, typed).await?,
         };
-        if typed.ending == Ending::Enter {
+        if typed.ending == FieldEnding::Enter {
             self.press_enter().await?;
             done.push_str(" Pressed Enter.");
         }

@@ -47,7 +47,7 @@ impl Browser {
                 let text = fields::TypedText {
                     text,
                     mode: if *append { fields::TypeMode::Append } else { fields::TypeMode::Replace },
-                    ending: if *enter { fields::Ending::Enter } else { fields::Ending::Stay },
+                    ending: if *enter { fields::FieldEnding::Enter } else { fields::FieldEnding::Stay },
                 };
                 self.type_text(reference, &text).await
             }

@@ -4,7 +4,7 @@ use reveille_base::words;
 
 use super::{
     clean::clean_line,
-    lines::{LineBuffer, LineKind, LookLine},
+    lines::{LineBuffer, LookLine, LookLineKind},
     render::{Inside, LookPurpose, MAX_NAME_CHARS, Renderer, Spot, with_name},
     roles::{find_control_word, list_states},
     tree::{AxNode, DomFacts},
@@ -25,11 +25,11 @@ impl Renderer<'_> {
         let mut inner = LineBuffer::default();
         self.render_children(node, Spot { inside: Inside::Page, ..spot.indented() }, &mut inner);
         inner.flush(spot.depth + 1);
-        let has_controls = inner.lines.iter().any(|line| line.kind == LineKind::Control);
+        let has_controls = inner.lines.iter().any(|line| line.kind == LookLineKind::Control);
         let text: Vec<&str> = inner.lines.iter().map(|line| line.text.trim_start_matches("- ")).collect();
         let text = text.join(" ");
         let is_short = text.chars().count() <= MAX_PART_CHARS;
-        let has_text = inner.lines.iter().any(|line| matches!(line.kind, LineKind::Text | LineKind::Heading));
+        let has_text = inner.lines.iter().any(|line| matches!(line.kind, LookLineKind::Text | LookLineKind::Heading));
         // A wrapper around controls is clicked through them.
         let is_wrapper = has_controls && !has_text;
         let is_merely_focusable = !facts.is_clickable && (has_controls || text.is_empty());
@@ -57,7 +57,7 @@ impl Renderer<'_> {
         let hint = if own.is_empty() && inner.lines.is_empty() { describe_nameless(facts) } else { String::new() };
         let shown = if hint.is_empty() { with_name(&word, own) } else { format!("{word} ({hint})") };
         let states = list_states(node);
-        lines.push(spot.depth, LineKind::Control, format!("{reference}{shown}{states}"));
+        lines.push(spot.depth, LookLineKind::Control, format!("{reference}{shown}{states}"));
         if has_controls || !is_short {
             lines.lines.extend(inner.lines);
         }
@@ -69,7 +69,7 @@ impl Renderer<'_> {
             if let Some(address) = &item.node {
                 let number = self.references.number_of(address);
                 let text = item.text.trim_start_matches("- ");
-                lines.push(spot.depth, LineKind::Control, format!("[r{number}] clickable \"{text}\""));
+                lines.push(spot.depth, LookLineKind::Control, format!("[r{number}] clickable \"{text}\""));
             }
         }
     }
@@ -129,7 +129,7 @@ impl Renderer<'_> {
         let reference = self.reference(node, spot);
         lines.push(
             spot.depth,
-            LineKind::Control,
+            LookLineKind::Control,
             format!("{reference}{}{hint}{value}{states}{options}", with_name(word, &name)),
         );
         // A field's text is its value. Everything else may hold more controls.

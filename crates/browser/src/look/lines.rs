@@ -13,13 +13,13 @@ const MAX_TEXT_CHARS: usize = 400;
 pub(crate) struct LookLine {
     pub(crate) depth: usize,
     pub(crate) text: String,
-    pub(crate) kind: LineKind,
+    pub(crate) kind: LookLineKind,
     /// The node where the text of a text line begins.
     pub(crate) node: Option<NodeAddress>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineKind {
+pub(crate) enum LookLineKind {
     /// Text alone.
     Text,
     /// A heading.
@@ -55,11 +55,11 @@ impl LineBuffer {
     pub(super) fn flush(&mut self, depth: usize) {
         let text = words::truncate_text(&std::mem::take(&mut self.text), MAX_TEXT_CHARS);
         if !text.is_empty() {
-            self.lines.push(LookLine { depth, text, kind: LineKind::Text, node: self.node.take() });
+            self.lines.push(LookLine { depth, text, kind: LookLineKind::Text, node: self.node.take() });
         }
     }
 
-    pub(super) fn push(&mut self, depth: usize, kind: LineKind, text: String) {
+    pub(super) fn push(&mut self, depth: usize, kind: LookLineKind, text: String) {
         self.flush(depth);
         self.lines.push(LookLine { depth, text, kind, node: None });
     }
@@ -68,14 +68,14 @@ impl LineBuffer {
     pub(super) fn drop_label(&mut self, depth: usize, name: &str) {
         self.flush(depth);
         let plain = |text: &str| text.trim_end_matches([':', '*', ' ']).to_lowercase();
-        let is_label = |line: &LookLine| line.kind == LineKind::Text && plain(&line.text) == plain(name);
+        let is_label = |line: &LookLine| line.kind == LookLineKind::Text && plain(&line.text) == plain(name);
         self.lines.pop_if(|line| !name.is_empty() && is_label(line));
     }
 
     /// Adds a part with its lines, or nothing if it holds none.
     pub(super) fn push_part(&mut self, depth: usize, head: String, inner: Vec<LookLine>) {
         if !inner.is_empty() {
-            self.push(depth, LineKind::Part, head);
+            self.push(depth, LookLineKind::Part, head);
             self.lines.extend(inner);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     clean::clean_line,
-    lines::{LineBuffer, LineKind, LookLine},
+    lines::{LineBuffer, LookLine, LookLineKind},
     roles::{find_control_word, find_part_word, is_inline_tag},
     tree::{AxNode, AxTree, DomFacts},
 };
@@ -129,7 +129,7 @@ impl Renderer<'_> {
 
     pub(super) fn render_children(&mut self, node: &AxNode, spot: Spot, lines: &mut LineBuffer) {
         if spot.level > MAX_DEPTH {
-            lines.push(spot.depth, LineKind::Text, "(nested too deeply: left out)".to_owned());
+            lines.push(spot.depth, LookLineKind::Text, "(nested too deeply: left out)".to_owned());
             return;
         }
         for child in &node.child_ids {
@@ -219,7 +219,7 @@ impl Renderer<'_> {
     fn render_image(&mut self, node: &AxNode, spot: Spot, lines: &mut LineBuffer) {
         let name = clean_line(&node.name(), MAX_NAME_CHARS);
         if !name.is_empty() && spot.inside == Inside::Page {
-            lines.push(spot.depth, LineKind::Text, format!("image \"{name}\""));
+            lines.push(spot.depth, LookLineKind::Text, format!("image \"{name}\""));
         }
         self.render_children(node, spot.down(), lines);
     }
@@ -253,7 +253,7 @@ impl Renderer<'_> {
         let name = clean_line(&node.name(), MAX_NAME_CHARS);
         if !name.is_empty() && spot.inside == Inside::Page {
             let level = node.property("level").parse().unwrap_or(2).clamp(1, 6);
-            lines.push(spot.depth, LineKind::Heading, format!("{} {name}", "#".repeat(level)));
+            lines.push(spot.depth, LookLineKind::Heading, format!("{} {name}", "#".repeat(level)));
         }
         self.render_children(node, Spot { inside: Inside::Named, ..spot.down() }, lines);
     }
@@ -287,7 +287,7 @@ impl Renderer<'_> {
                 cells.push(cell.lines);
             }
         }
-        let is_plain = cells.iter().all(|cell| cell.iter().all(|line| line.kind == LineKind::Text));
+        let is_plain = cells.iter().all(|cell| cell.iter().all(|line| line.kind == LookLineKind::Text));
         if is_plain {
             let text = |cell: &Vec<LookLine>| cell.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ");
             let row = cells.iter().map(text).collect::<Vec<_>>().join(" | ");
@@ -305,7 +305,7 @@ impl Renderer<'_> {
         self.render_children(node, spot.down(), &mut item);
         item.flush(spot.depth);
         if let Some(first) =
-            item.lines.first_mut().filter(|line| line.kind == LineKind::Text && !line.text.starts_with("- "))
+            item.lines.first_mut().filter(|line| line.kind == LookLineKind::Text && !line.text.starts_with("- "))
         {
             first.text.insert_str(0, "- ");
         }
@@ -326,7 +326,7 @@ impl Renderer<'_> {
             self.page.is_drawn |= is_large;
             let reference = self.reference(node, spot);
             let word = if is_canvas { "canvas" } else { "drawing" };
-            lines.push(spot.depth, LineKind::Control, format!("{reference}{}", with_name(word, &name)));
+            lines.push(spot.depth, LookLineKind::Control, format!("{reference}{}", with_name(word, &name)));
             lines.lines.extend(inner.lines);
         } else if !name.is_empty() || !inner.lines.is_empty() {
             self.page.is_drawn |= is_large;

@@ -12,7 +12,9 @@ use std::{path::PathBuf, time::Duration};
 use tempfile::TempDir;
 
 use self::site::Site;
-use crate::{Browser, BrowserError, BrowserOptions, BrowserOutcome, HostGrants, Patience, Place, Verb, WindowKind};
+use crate::{
+    Browser, BrowserError, BrowserOptions, BrowserOutcome, BrowserPatience, HostGrants, PagePlace, Verb, WindowKind,
+};
 
 /// The program that the tests use; `None` if there is none. One that is promised must exist.
 #[expect(clippy::disallowed_methods, reason = "names the browser for tests")]
@@ -42,7 +44,7 @@ fn options(program: PathBuf, folder: &TempDir, site: &Site) -> BrowserOptions {
         uploads: vec![folder.path().join("uploads")],
         grants: HostGrants::parse([site.place("127.0.0.1").as_str(), site.place("localhost").as_str()]),
         window: WindowKind::Headless,
-        patience: Patience {
+        patience: BrowserPatience {
             answer: Duration::from_secs(20),
             load: Duration::from_secs(30),
             state: Duration::from_secs(30),
@@ -101,7 +103,7 @@ impl World {
         self.on(line, r#"{"verb": "click", "ref": "REF"}"#).await
     }
 
-    fn place(reference: &str) -> Place {
-        Place { reference: Some(reference.to_owned()), ..Place::default() }
+    fn place(reference: &str) -> PagePlace {
+        PagePlace { reference: Some(reference.to_owned()), ..PagePlace::default() }
     }
 }

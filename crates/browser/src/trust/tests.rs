@@ -1,14 +1,14 @@
 //! Questions about verbs, as values.
 
 use super::*;
-use crate::verb::{DialogAnswer, Place};
+use crate::verb::{DialogAnswer, PagePlace};
 
 fn facts(element: ElementFacts) -> TrustFacts {
     TrustFacts { page: "https://shop.example/cart".to_owned(), element: Some(element), ..TrustFacts::default() }
 }
 
 fn click() -> Verb {
-    Verb::Click(Place { reference: Some("r1".to_owned()), ..Place::default() })
+    Verb::Click(PagePlace { reference: Some("r1".to_owned()), ..PagePlace::default() })
 }
 
 fn labelled(label: &str) -> TrustFacts {

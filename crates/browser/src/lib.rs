@@ -26,5 +26,5 @@ pub use self::{
     error::BrowserError,
     gateway::HostGrants,
     launch::{LaunchError, WindowKind, find_browser},
-    verb::{AwaitedState, BrowserOutcome, DialogAnswer, PagePicture, PagePlace, ScrollDirection, TabAct, Verb},
+    verb::{ActPlace, AwaitedState, BrowserOutcome, DialogAnswer, PagePicture, ScrollDirection, TabAct, Verb},
 };

@@ -29,19 +29,19 @@ pub enum Verb {
         text: String,
     },
     /// Click an element.
-    Click(PagePlace),
+    Click(ActPlace),
     /// Click an element twice.
-    DoubleClick(PagePlace),
+    DoubleClick(ActPlace),
     /// Click an element with the right button.
-    RightClick(PagePlace),
+    RightClick(ActPlace),
     /// Move the pointer over an element.
-    Hover(PagePlace),
+    Hover(ActPlace),
     /// Drag an element to another one.
     Drag {
         /// What to drag.
-        from: PagePlace,
+        from: ActPlace,
         /// Where to drop it.
-        to: PagePlace,
+        to: ActPlace,
     },
     /// Type into a field, in place of what it holds.
     Type {
@@ -128,7 +128,7 @@ pub enum Verb {
 /// A place to act on: an element by its reference, or a point of a picture.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PagePlace {
+pub struct ActPlace {
     /// The element, such as `r12`.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,

@@ -12,7 +12,7 @@ use crate::{
     look::clean::clean_line,
     references::NodeAddress,
     scripts,
-    verb::PagePlace,
+    verb::ActPlace,
 };
 
 /// Maximum number of frames around an element.
@@ -108,7 +108,7 @@ impl Browser {
     }
 
     /// Finds a point to act on.
-    pub(crate) async fn find_point(&mut self, place: &PagePlace, mode: CheckMode) -> Result<PagePoint, Fault> {
+    pub(crate) async fn find_point(&mut self, place: &ActPlace, mode: CheckMode) -> Result<PagePoint, Fault> {
         match (&place.reference, &place.picture, place.x, place.y) {
             (Some(reference), None, None, None) => Ok(self.find_box(reference, mode).await?.point),
             (None, Some(picture), Some(x), Some(y)) => self.find_picture_point(picture, PagePoint { x, y }).await,

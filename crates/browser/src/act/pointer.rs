@@ -12,7 +12,7 @@ use crate::{
     events::BrowserState,
     fields::MessageFields as _,
     scripts,
-    verb::{BrowserOutcome, PagePlace, ScrollDirection},
+    verb::{ActPlace, BrowserOutcome, ScrollDirection},
 };
 
 /// How far beyond the middle of its target a drag ends, as a part of the target's size.
@@ -55,7 +55,7 @@ struct MouseEvent {
 
 impl Browser {
     /// Clicks a place after checking it.
-    pub(crate) async fn click(&mut self, place: &PagePlace, kind: ClickKind) -> Result<BrowserOutcome, Fault> {
+    pub(crate) async fn click(&mut self, place: &ActPlace, kind: ClickKind) -> Result<BrowserOutcome, Fault> {
         let before = self.note_state();
         let point = self.find_point(place, CheckMode::Act).await?;
         self.send_mouse(MouseEvent { kind: "mouseMoved", point, button: "none", buttons: 0, clicks: 0 }).await?;
@@ -95,7 +95,7 @@ impl Browser {
     }
 
     /// Moves the pointer over a place.
-    pub(crate) async fn hover(&mut self, place: &PagePlace) -> Result<BrowserOutcome, Fault> {
+    pub(crate) async fn hover(&mut self, place: &ActPlace) -> Result<BrowserOutcome, Fault> {
         let before = self.note_state();
         let point = self.find_point(place, CheckMode::Reach).await?;
         self.send_mouse(MouseEvent { kind: "mouseMoved", point, button: "none", buttons: 0, clicks: 0 }).await?;
@@ -103,7 +103,7 @@ impl Browser {
     }
 
     /// Drags from one place to another.
-    pub(crate) async fn drag(&mut self, from: &PagePlace, to: &PagePlace) -> Result<BrowserOutcome, Fault> {
+    pub(crate) async fn drag(&mut self, from: &ActPlace, to: &ActPlace) -> Result<BrowserOutcome, Fault> {
         let before = self.note_state();
         // Both are brought into view; the second may have moved the first, which is checked last.
         self.find_point(to, CheckMode::See).await?;

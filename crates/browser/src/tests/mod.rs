@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use self::site::Site;
 use crate::{
-    Browser, BrowserError, BrowserOptions, BrowserOutcome, BrowserPatience, HostGrants, PagePlace, Verb, WindowKind,
+    ActPlace, Browser, BrowserError, BrowserOptions, BrowserOutcome, BrowserPatience, HostGrants, Verb, WindowKind,
 };
 
 /// The program that the tests use; `None` if there is none. One that is promised must exist.
@@ -103,7 +103,7 @@ impl World {
         self.on(line, r#"{"verb": "click", "ref": "REF"}"#).await
     }
 
-    fn place(reference: &str) -> PagePlace {
-        PagePlace { reference: Some(reference.to_owned()), ..PagePlace::default() }
+    fn place(reference: &str) -> ActPlace {
+        ActPlace { reference: Some(reference.to_owned()), ..ActPlace::default() }
     }
 }

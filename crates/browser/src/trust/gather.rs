@@ -9,7 +9,7 @@ use crate::{
     error::{BrowserError, Fault},
     references::NodeAddress,
     scripts,
-    verb::{PagePlace, TabAct, Verb},
+    verb::{ActPlace, TabAct, Verb},
 };
 
 impl Browser {
@@ -81,7 +81,7 @@ impl Browser {
         Ok(serde_json::from_value(facts).ok())
     }
 
-    async fn find_place_node(&mut self, place: &PagePlace) -> Result<Option<NodeAddress>, Fault> {
+    async fn find_place_node(&mut self, place: &ActPlace) -> Result<Option<NodeAddress>, Fault> {
         if let Some(reference) = &place.reference {
             return Ok(Some(self.find_node(reference).await?));
         }

@@ -1,14 +1,14 @@
 //! Questions about verbs, as values.
 
 use super::*;
-use crate::verb::{DialogAnswer, PagePlace};
+use crate::verb::{ActPlace, DialogAnswer};
 
 fn facts(element: ElementFacts) -> TrustFacts {
     TrustFacts { page: "https://shop.example/cart".to_owned(), element: Some(element), ..TrustFacts::default() }
 }
 
 fn click() -> Verb {
-    Verb::Click(PagePlace { reference: Some("r1".to_owned()), ..PagePlace::default() })
+    Verb::Click(ActPlace { reference: Some("r1".to_owned()), ..ActPlace::default() })
 }
 
 fn labelled(label: &str) -> TrustFacts {

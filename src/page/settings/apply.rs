@@ -17,7 +17,7 @@ use reveille_tools::mcp::client::{
 
 use super::{
     CurrentSettings,
-    change::{Approval, Asked, Checking, CodeNeed, PageChange},
+    change::{ChangeApproval, ChangeTerms, Checking, CodeNeed, PageChange},
     lock, pairing,
     servers::list_offered_tools,
 };
@@ -49,24 +49,24 @@ pub(super) enum ChangeOutcome {
 pub(super) fn carry_out(
     site: &Arc<PageSite>,
     desk: &PageContext<'_>,
-    asked: Asked,
+    terms: ChangeTerms,
     change: &PageChange,
 ) -> Result<ChangeOutcome, PageError> {
     let current = CurrentSettings::read(desk)?;
-    if !is_approved(asked, change, &current) {
+    if !is_approved(terms, change, &current) {
         return Ok(ChangeOutcome::NeedsCode);
     }
     let home = current.config.home.as_deref();
     Ok(match change {
         PageChange::Settings(changes) => {
-            let checked = match check_settings(site, &current.given, changes, asked.checking) {
+            let checked = match check_settings(site, &current.given, changes, terms.checking) {
                 Ok(checked) => checked,
                 Err(why) => return Ok(ChangeOutcome::Failed(why)),
             };
             // The check may have taken its time, and other settings may be in force now.
             let _writing = lock(&site.settings.writing);
             let current = CurrentSettings::read(desk)?;
-            match is_approved(asked, change, &current) {
+            match is_approved(terms, change, &current) {
                 true => write_settings(site, &current.given, changes, &checked),
                 false => ChangeOutcome::NeedsCode,
             }
@@ -81,7 +81,7 @@ pub(super) fn carry_out(
             "Removed. From the next wake on, it no longer uses this folder.",
             Some(PageChange::AddFolder(grant.clone())),
         ),
-        PageChange::AddServer(server) => add_server(site, &current.config, server, asked.checking),
+        PageChange::AddServer(server) => add_server(site, &current.config, server, terms.checking),
         PageChange::RestoreServer { name, block } => to_outcome(
             write_server(site, &current.config, name, block),
             "The server is back. Ask it what it offers, and accept that.",
@@ -111,12 +111,12 @@ pub(super) fn carry_out(
         }
         PageChange::AcceptTools { name, list } => {
             let _writing = lock(&site.settings.writing);
-            match is_approved(asked, change, &current) {
+            match is_approved(terms, change, &current) {
                 true => accept_tools(&current.config, name, list),
                 false => ChangeOutcome::NeedsCode,
             }
         }
-        PageChange::Pair => match pairing::offer(site, desk, asked.session, &current.config) {
+        PageChange::Pair => match pairing::offer(site, desk, terms.session, &current.config) {
             Ok(()) => ChangeOutcome::Made { told: String::new(), reverse: None },
             Err(why) => ChangeOutcome::Failed(why),
         },
@@ -131,8 +131,8 @@ fn to_outcome<T>(done: Result<T, String>, told: &str, reverse: Option<PageChange
 }
 
 /// Returns true if a change has its code, or needs none under these settings.
-fn is_approved(asked: Asked, change: &PageChange, current: &CurrentSettings) -> bool {
-    asked.approval == Approval::ByCode || change.judge(current) == CodeNeed::Unneeded
+fn is_approved(terms: ChangeTerms, change: &PageChange, current: &CurrentSettings) -> bool {
+    terms.approval == ChangeApproval::ByCode || change.judge(current) == CodeNeed::Unneeded
 }
 
 /// Settings that may be written, and what their check found.

@@ -142,17 +142,17 @@ pub(super) enum CodeNeed {
 
 /// Why a change may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Approval {
+pub(super) enum ChangeApproval {
     ByCode,
     /// It needed no code when it was asked for. It is judged again before it is made, since other settings may be in force by then.
     NoneNeeded,
 }
 
-/// How a change was asked for.
+/// Who makes a change, why it may be made, and how strictly it is checked.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct ChangeTerms {
     pub(super) session: SessionMark,
-    pub(super) approval: Approval,
+    pub(super) approval: ChangeApproval,
     pub(super) checking: Checking,
 }
 
@@ -217,8 +217,8 @@ pub(super) async fn finish(
     let approved = lock(&site.settings.pending).approved(number, session, clock::read_awake_time());
     let Some((proposal, approval)) = approved else { return Err(confirm::gone()) };
     let (of_site, change) = (Arc::clone(site), proposal.change.clone());
-    let asked = Asked { session, approval, checking };
-    let outcome = site.run_blocking(move |desk| carry_out(&of_site, desk, asked, &change)).await?;
+    let terms = ChangeTerms { session, approval, checking };
+    let outcome = site.run_blocking(move |desk| carry_out(&of_site, desk, terms, &change)).await?;
     match outcome {
         ChangeOutcome::Made { told, reverse } => {
             lock(&site.settings.pending).forget(number, session);

@@ -10,7 +10,7 @@ use reveille_base::{
     redact::Secret,
 };
 
-use super::change::{Approval, CodeNeed, ProposedChange};
+use super::change::{ChangeApproval, CodeNeed, ProposedChange};
 use crate::page::entrance::{Digest, SessionMark, hash_token, is_same};
 
 /// Lifetime of a code and of its change.
@@ -46,7 +46,7 @@ enum PendingState {
         code: Option<Digest>,
         wrong: u32,
     },
-    Approved(Approval),
+    Approved(ChangeApproval),
     /// There were too many wrong codes.
     Void,
 }
@@ -105,7 +105,7 @@ impl PendingChanges {
         let number = random::format_hex(&bytes);
         let state = match need {
             CodeNeed::Required => PendingState::Asking { code: None, wrong: 0 },
-            CodeNeed::Unneeded => PendingState::Approved(Approval::NoneNeeded),
+            CodeNeed::Unneeded => PendingState::Approved(ChangeApproval::NoneNeeded),
         };
         self.waiting.push(PendingChange { number: number.clone(), session, made: now, state, failure: None, proposal });
         Ok(number)
@@ -128,7 +128,7 @@ impl PendingChanges {
         number: &str,
         session: SessionMark,
         now: Duration,
-    ) -> Option<(ProposedChange, Approval)> {
+    ) -> Option<(ProposedChange, ChangeApproval)> {
         let pending = self.find(number, session, now)?;
         let PendingState::Approved(approval) = pending.state else { return None };
         Some((pending.proposal.clone(), approval))
@@ -138,7 +138,7 @@ impl PendingChanges {
     pub(super) fn ask_for_code(&mut self, number: &str, session: SessionMark, proposal: ProposedChange) {
         let is_it = |pending: &&mut PendingChange| pending.number == number && pending.session.is_same(&session);
         if let Some(pending) = self.waiting.iter_mut().find(is_it)
-            && matches!(pending.state, PendingState::Approved(Approval::NoneNeeded))
+            && matches!(pending.state, PendingState::Approved(ChangeApproval::NoneNeeded))
         {
             pending.state = PendingState::Asking { code: None, wrong: 0 };
             pending.failure = None;
@@ -191,7 +191,7 @@ impl PendingChanges {
         let given = digest_code(&pending.number, session, &pending.proposal, &typed);
         let PendingState::Asking { code, wrong } = &mut pending.state else { return TypedCode::Unknown };
         if code.as_ref().is_some_and(|code| is_same(code, &given)) {
-            pending.state = PendingState::Approved(Approval::ByCode);
+            pending.state = PendingState::Approved(ChangeApproval::ByCode);
             return TypedCode::Right;
         }
         *wrong += 1;

@@ -6,7 +6,7 @@ use super::{Answered, ServedPage, TestEnv, WAKE};
 use crate::{
     init::env_file,
     support::{
-        claude::{API_KEY, FakeClaude},
+        claude::{API_KEY, FakeClaude, Reply},
         dialog::Dialog,
         env::eventually,
         mcp::SERVER,
@@ -253,8 +253,12 @@ fn a_key_is_tried_at_once_and_never_comes_out() {
     // In the chat, a key that was saved on the page is masked, even one without a known shape.
     post("/settings/one?name=BRAVE_API_KEY", &[("BRAVE_API_KEY", SEARCH_KEY)]).see_other();
     assert!(file(&env).contains(SEARCH_KEY));
+    claude.expect(Reply::text("Noted."));
     post("/chat", &[("text", &format!("my key is {SEARCH_KEY}")), ("key", "k1")]).see_other();
     assert!(page.get("/chat").ok().contains("my key is ***"));
+    eventually("it is answered", || page.get("/chat").ok().contains("Noted."));
+    env.wait_for_end_of_wake();
+    assert!(claude.requests().iter().all(|request| !request.last_text().contains(SEARCH_KEY)));
     let saved = post("/settings/telegram", &[("TELEGRAM_BOT_TOKEN", TOKEN)]).see_other();
     assert!(page.get(&saved).ok().contains("@reveille_bot"));
     assert!(file(&env).contains(API_KEY) && file(&env).contains(TOKEN));

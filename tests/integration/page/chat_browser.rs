@@ -252,8 +252,14 @@ fn what_is_spoken_into_the_microphone_is_read_as_words() {
     browser.go(&at(&page, "/chat"));
     // One that is discarded is sent nowhere.
     browser.until("!document.querySelector('#voice').hidden");
-    browser.eval("document.querySelector('#record').click()");
+    // A second click before the microphone is allowed begins no second recording.
+    browser.eval(
+        "window.asked = 0; const own = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices); \
+         navigator.mediaDevices.getUserMedia = (what) => { asked += 1; return own(what); }; \
+         document.querySelector('#record').click(); document.querySelector('#record').click()",
+    );
     browser.until("document.querySelector('#record').innerText === 'Stop and send'");
+    assert_eq!(browser.eval("asked"), 1);
     browser.eval("document.querySelector('#discard').click()");
     browser.until("document.querySelector('#record').innerText === 'Record'");
     assert!(!env.has_store());

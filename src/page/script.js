@@ -17,7 +17,7 @@
 
   const isAtEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
 
-  // A button that stood somewhere else a moment ago, or not at all, decides nothing yet: a second click or an Enter was meant for what was
+  // A button that stood somewhere else a moment ago, or was just renewed, decides nothing yet: a second click or an Enter was meant for what was
   // there. A stop always counts, since it harms nothing.
   const ORDERS = "form button";
   const place = (button) => {
@@ -25,12 +25,14 @@
     return [identity(button), Math.round(top), Math.round(left)].join();
   };
   const places = () => new Set([...document.querySelectorAll(ORDERS)].map(place));
-  function settle(before = new Set()) {
+  function mark(button) {
     const now = String(performance.now());
+    button.dataset.moved = now;
+    setTimeout(() => button.dataset.moved === now && delete button.dataset.moved, SETTLING_MS);
+  }
+  function settle(before = new Set()) {
     for (const button of document.querySelectorAll(ORDERS)) {
-      if (before.has(place(button))) continue;
-      button.dataset.moved = now;
-      setTimeout(() => button.dataset.moved === now && delete button.dataset.moved, SETTLING_MS);
+      if (!before.has(place(button))) mark(button);
     }
   }
   document.addEventListener("submit", (event) => {
@@ -69,6 +71,7 @@
       const followed = section.id === "live-chat" && isAtEnd();
       section.replaceChildren(...next.childNodes);
       section.dataset.was = was;
+      for (const button of section.querySelectorAll(ORDERS)) mark(button);
       for (const details of section.querySelectorAll("details")) {
         if (opened.has(named(details))) details.open = true;
       }

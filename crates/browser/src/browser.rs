@@ -19,15 +19,11 @@ use crate::{
     gateway::{Gateway, HostGrants},
     launch::{self, BrowserProcess, LaunchError, ProcessOptions, WindowKind},
     look::{LastLook, clean::clean_line},
+    mask::SecretMask,
     references::{NodeAddress, References},
     shared::{OWN_CALL, SharedState, follow_events},
     verb::{BrowserOutcome, TabAct, Verb},
 };
-
-/// Minimum length of a typed secret that is masked wherever it appears, in characters.
-const MIN_SECRET_CHARS: usize = 4;
-/// What stands in the place of a typed secret.
-const MASK: &str = "•••";
 
 /// Maximum length of a dialog's message, in characters.
 pub(crate) const MAX_DIALOG_CHARS: usize = 500;
@@ -91,7 +87,7 @@ pub struct Browser {
     /// Fields that were once secret, which stay so.
     pub(crate) secrets: HashSet<NodeAddress>,
     /// What was typed into secret fields. It is masked wherever a page repeats it.
-    typed_secrets: Vec<String>,
+    pub(crate) mask: SecretMask,
     /// Links that pages have shown.
     pub(crate) seen_links: HashSet<String>,
     worlds: HashMap<World, i64>,
@@ -144,7 +140,7 @@ impl Browser {
             pictures: Vec::new(),
             last_picture: 0,
             secrets: HashSet::new(),
-            typed_secrets: Vec::new(),
+            mask: SecretMask::default(),
             seen_links: HashSet::new(),
             worlds: HashMap::new(),
             process: Some(launched.process),
@@ -191,50 +187,14 @@ impl Browser {
         );
         if let Some(dialog) = self.open_dialog().filter(|_| !is_beside) {
             let message = clean_line(&dialog.message, MAX_DIALOG_CHARS);
-            return Err(self.mask_error(BrowserError::AnswerDialog { kind: dialog.kind, message }));
+            return Err(self.mask.mask_error(BrowserError::AnswerDialog { kind: dialog.kind, message }));
         }
         let result = match Box::pin(self.perform(verb)).await {
             Ok(outcome) => Ok(outcome),
             Err(Fault::Told(error)) => Err(error),
             Err(Fault::Call(error)) => self.explain(error).await,
         };
-        result.map(|outcome| self.mask_outcome(outcome)).map_err(|error| self.mask_error(error))
-    }
-
-    /// Remembers a text that was typed into a secret field. Very short ones would mask too much.
-    pub(crate) fn remember_secret(&mut self, text: &str) {
-        if text.chars().count() >= MIN_SECRET_CHARS && !self.typed_secrets.iter().any(|known| known == text) {
-            self.typed_secrets.push(text.to_owned());
-        }
-    }
-
-    /// Masks what was typed into secret fields.
-    pub(crate) fn mask_text(&self, text: String) -> String {
-        self.typed_secrets.iter().fold(text, |text, secret| {
-            let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
-            text.replace(secret, MASK).replace(&encoded, MASK)
-        })
-    }
-
-    fn mask_outcome(&self, outcome: BrowserOutcome) -> BrowserOutcome {
-        let changes = outcome.changes.into_iter().map(|change| self.mask_text(change)).collect();
-        BrowserOutcome { text: self.mask_text(outcome.text), changes, ..outcome }
-    }
-
-    fn mask_error(&self, error: BrowserError) -> BrowserError {
-        match error {
-            BrowserError::ChooseFromLook { why, look } => {
-                BrowserError::ChooseFromLook { why: self.mask_text(why), look: self.mask_text(look) }
-            }
-            BrowserError::ChangePageFirst(why) => BrowserError::ChangePageFirst(self.mask_text(why)),
-            BrowserError::CorrectCall(why) => BrowserError::CorrectCall(self.mask_text(why)),
-            BrowserError::TryOnce(why) => BrowserError::TryOnce(self.mask_text(why)),
-            BrowserError::OpenAgain(why) => BrowserError::OpenAgain(self.mask_text(why)),
-            BrowserError::AnswerDialog { kind, message } => {
-                BrowserError::AnswerDialog { kind, message: self.mask_text(message) }
-            }
-            BrowserError::StartAgain => BrowserError::StartAgain,
-        }
+        result.map(|outcome| self.mask.mask_outcome(outcome)).map_err(|error| self.mask.mask_error(error))
     }
 
     /// Turns a failed call into what the caller can do.

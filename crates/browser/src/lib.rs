@@ -13,6 +13,7 @@ mod fields;
 mod gateway;
 mod launch;
 mod look;
+mod mask;
 mod references;
 mod scripts;
 mod shared;

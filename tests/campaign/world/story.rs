@@ -321,6 +321,8 @@ impl Story {
         let telegram = FakeTelegram::start();
         let mut env = self.template.copy();
         env.set("TELEGRAM_API_URL", &telegram.url());
+        // A sample would be one more text after the first long answer.
+        env.set("TELEGRAM_RICH", "never");
         if self.program == Program::Bot {
             // Beyond the updates the world has already seen.
             telegram.number_updates_from(2_000);

@@ -123,7 +123,10 @@ fn an_answer_is_copied_asked_for_again_and_left_behind() {
     assert!(claude.requests()[1].last_text().contains("[sent again]\nwhat is the sky?"));
     // A new chat leaves out what was said, and deletes nothing.
     env.wait_for_end_of_wake();
-    browser.eval("[...document.querySelectorAll('button')].find((button) => button.innerText === 'New chat').click()");
+    browser.until(
+        "(() => { const button = [...document.querySelectorAll('button')].find((button) => button.innerText === 'New chat'); \
+         if (!button || button.dataset.moved) return false; button.click(); return true; })()",
+    );
     browser.until("document.querySelector('#live-chat').innerText.includes('Started afresh')");
     browser.until("document.querySelectorAll('.fresh').length === 1");
     claude.expect(Reply::text("Hello!"));

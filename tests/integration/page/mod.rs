@@ -15,6 +15,7 @@ mod questions;
 mod settings;
 mod settings_story;
 mod today;
+mod together;
 mod wakes;
 
 use std::{

@@ -19,13 +19,13 @@ use crate::{
     },
 };
 
-/// Sends the form of a button with these words.
+/// Sends the form of a button with these words, as soon as it counts: a click right after the page has changed decides nothing.
 fn click(browser: &mut Chromium, words: &str) {
-    let button =
-        format!("[...document.querySelectorAll('main button')].find((b) => b.textContent.trim() === {})", json!(words));
-    // A click right after the page has changed decides nothing.
-    browser.until(&format!("performance.now() > 900 && {button} !== undefined"));
-    browser.eval(&format!("{button}.click()"));
+    browser.until(&format!(
+        "(() => {{ const button = [...document.querySelectorAll('main button')].find((b) => b.textContent.trim() === {}); \
+         if (!button || button.dataset.moved || performance.now() < 900) return false; button.click(); return true; }})()",
+        json!(words)
+    ));
 }
 
 /// Replaces what a field holds by typing.

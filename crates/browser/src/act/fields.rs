@@ -44,7 +44,7 @@ impl Browser {
         let address = self.find_node(reference).await?;
         let is_secret = self.secrets.contains(&address);
         if is_secret {
-            self.remember_secret(typed.text);
+            self.mask.remember(typed.text);
         }
         self.find_box(reference, CheckMode::Act).await?;
         let mode = if typed.mode == TypeMode::Append { "append" } else { "replace" };

@@ -42,8 +42,8 @@ impl Browser {
 
     async fn has_reached(&mut self, state: &AwaitedState) -> Result<bool, Fault> {
         match state {
-            AwaitedState::Text { text } => self.shows_text(text).await,
-            AwaitedState::TextGone { text } => Ok(!self.shows_text(text).await?),
+            AwaitedState::Text { text } => Ok(contains_words(&self.page_text().await?, text)),
+            AwaitedState::TextGone { text } => Ok(!contains_words(&self.page_text().await?, text)),
             AwaitedState::Address { text } => Ok(self.address().contains(text.as_str())),
             AwaitedState::Idle => Ok(self.shared.with(|state| {
                 state.tab(self.current).is_some_and(|tab| !tab.is_loading && tab.reached.contains("networkAlmostIdle"))
@@ -55,8 +55,8 @@ impl Browser {
             },
         }
     }
+}
 
-    async fn shows_text(&mut self, text: &str) -> Result<bool, Fault> {
-        Ok(self.page_text().await?.to_lowercase().contains(&text.to_lowercase()))
-    }
+fn contains_words(page: &str, text: &str) -> bool {
+    page.to_lowercase().contains(&text.to_lowercase())
 }

@@ -34,9 +34,9 @@ impl Browser {
         match judge_verb(verb, &facts) {
             Trust::Free => Ok(Trust::Free),
             Trust::Asks(mut question) => {
-                question.what = self.mask_text(question.what);
+                question.what = self.mask.mask_text(question.what);
                 for value in &mut question.values {
-                    value.value = value.value.take().map(|value| self.mask_text(value));
+                    value.value = value.value.take().map(|value| self.mask.mask_text(value));
                 }
                 Ok(Trust::Asks(question))
             }

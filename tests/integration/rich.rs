@@ -115,6 +115,7 @@ fn tainted_answers_and_answers_to_others_are_never_rich() {
     env.set("ALLOWED_CHAT_IDS", &format!("{CHAT},{BOB},-77"));
     answer(&claude, &env, (BOB, TABLE));
     assert_eq!(forms(&telegram), [false]);
+    telegram.number_updates_from(10_000);
     let bot = env.start(env!("CARGO_BIN_EXE_bot"), &["run", "--wake", env!("CARGO_BIN_EXE_wake")]);
     claude.expect(reply("t1", TABLE));
     claude.expect(Reply::text("Done."));

@@ -1,8 +1,9 @@
 //! Which verbs a person has to allow first. [`judge_verb`] is pure; [`crate::Browser::consider`] gathers its facts.
 //!
-//! Moving around within what pages offer is free. Sending something asks: submitting a form, uploading, typing into a
-//! secret field, a button whose label says that it pays, sends, publishes, deletes or signs in, and an address that
-//! neither a page nor a person named.
+//! Moving around within what pages offer is free. These ask:
+//! - submitting a form, uploading, and typing into a secret field;
+//! - a button whose label says that it pays, sends, publishes, deletes or signs in;
+//! - an address that neither a page nor a person named.
 
 mod gather;
 #[cfg(test)]
@@ -16,7 +17,7 @@ use crate::{
     verb::{TabAct, Verb},
 };
 
-/// Words on buttons that do more than move around, in the languages that our pages mostly have.
+/// Words on buttons that do more than move around, in English, German, French and Spanish.
 const ACTING_WORDS: [&str; 62] = [
     "pay",
     "buy",
@@ -82,7 +83,7 @@ const ACTING_WORDS: [&str; 62] = [
     "iniciar sesión",
 ];
 
-/// Whether a verb may be carried out at once.
+/// The verdict on a verb.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
     /// It only moves around.

@@ -19,7 +19,7 @@ use crate::{
     sql::{self, OptionalExtension as _, Transaction},
 };
 
-/// How long a server that has no rich messages isn't asked again.
+/// The pause before a server without rich messages is tried again.
 const REFUSED_FOR: TimeDelta = TimeDelta::days(1);
 
 /// The sample, as Markdown.
@@ -114,8 +114,7 @@ pub(crate) fn note_candidate(tx: &Transaction<'_>, outgoing_id: i64) -> sql::Que
     Ok(())
 }
 
-/// Returns whether a message could go as a rich message: an answer in a private chat, without untrusted text, that a plain message can't
-/// show well.
+/// Returns `true` if a message could be rich: an answer in a private chat, without untrusted text, that a plain message can't show well.
 pub(crate) fn is_candidate(message: &NewOutgoing, text: &str, links: Links, parts: usize) -> bool {
     let is_private = message.chat != ChatRef::TERMINAL && !message.chat.is_group();
     // fault: tainted-answer-goes-rich

@@ -90,7 +90,7 @@ pub(crate) async fn record_interrupt(
         }
         Interrupt::KeptLocal | Interrupt::Halted => {}
     }
-    // The failure, the budget or a `/local` of the person has changed it.
+    // The failure, a spent budget or a `/local` sent meanwhile may have changed the choice.
     session.refresh_models()?;
     let takeover = find_takeover(session, live)?;
     match takeover {
